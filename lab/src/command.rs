@@ -1,0 +1,146 @@
+//! Runs other programs, and turns their failure into a sentence with their last words.
+//!
+//! Everything the lab does to the machine goes through here or through [`crate::service`] (for
+//! what keeps running). It never runs a shell.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// How many lines of a failed program's output are worth showing.
+const LAST_WORDS: usize = 12;
+
+/// Why a program did not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// The program could not be started at all.
+    #[error("cannot start {program}")]
+    Start {
+        /// Its name.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The program said no.
+    #[error("`{command}` failed with {status}{last_words}")]
+    Failed {
+        /// The program and its arguments.
+        command: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// Its last lines, each on a line of its own and indented; may be empty.
+        last_words: String,
+    },
+    /// The file that takes its output could not be written.
+    #[error("cannot write {path}")]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Runs a program to its end, its output appended to `log`.
+pub fn run(command: &mut Command, log: &Path) -> Result<(), CommandError> {
+    let output = append(log)?;
+    let errors = append(log)?;
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .status()
+        .map_err(|source| start_error(command, source))?;
+    if status.success() {
+        return Ok(());
+    }
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    Err(failed(command, status, &text))
+}
+
+/// Runs a program to its end and gives what it wrote to standard output.
+pub fn read(command: &mut Command) -> Result<String, CommandError> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| start_error(command, source))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    Err(failed(command, output.status, &errors))
+}
+
+/// Opens a log for appending, making its folder when it is missing.
+pub fn append(log: &Path) -> Result<std::fs::File, CommandError> {
+    let open = || {
+        if let Some(folder) = log.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        OpenOptions::new().create(true).append(true).open(log)
+    };
+    open().map_err(|source| CommandError::Log {
+        path: log.to_owned(),
+        source,
+    })
+}
+
+/// The last non-empty lines of a text, indented, ready to stand under a sentence.
+pub fn last_words(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    lines[lines.len().saturating_sub(LAST_WORDS)..]
+        .iter()
+        .map(|line| format!("\n    {line}"))
+        .collect()
+}
+
+fn start_error(command: &Command, source: io::Error) -> CommandError {
+    CommandError::Start {
+        program: command.get_program().to_string_lossy().into_owned(),
+        source,
+    }
+}
+
+fn failed(command: &Command, status: ExitStatus, text: &str) -> CommandError {
+    let words: Vec<_> = std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    CommandError::Failed {
+        command: words.join(" "),
+        status,
+        last_words: last_words(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_carries_the_last_words() {
+        let error = read(Command::new("sh").args(["-c", "echo one >&2; echo two >&2; exit 3"]))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("exit status: 3"), "{error}");
+        assert!(error.ends_with("\n    one\n    two"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = read(&mut Command::new("no-such-program")).unwrap_err();
+        assert_eq!(error.to_string(), "cannot start no-such-program");
+    }
+
+    #[test]
+    fn only_the_last_lines_are_shown() {
+        let text: String = (0..100).map(|n| format!("line {n}\n\n")).collect();
+        let words = last_words(&text);
+        assert_eq!(words.lines().count(), LAST_WORDS + 1);
+        assert!(words.ends_with("line 99"));
+    }
+}

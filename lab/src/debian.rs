@@ -1,0 +1,254 @@
+//! Packages of Debian: those this machine must have, and those that are only unpacked into the
+//! cache because they belong into a virtual machine.
+//!
+//! The second kind comes through an apt of its own (own lists, own sources), so that this
+//! machine's package sources stay as they are. The mirror is the one this machine uses.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cache::{Cache, CacheError};
+use crate::command::{self, CommandError};
+
+/// The release that the nodes run: the first whose backports have sched_ext kernels.
+pub const SUITE: &str = "trixie";
+
+/// The keys that Debian signs its archive with, as this machine has them.
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// Why packages cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum DebianError {
+    /// This machine has no Debian mirror configured.
+    #[error(
+        "apt on this machine knows no Debian mirror: the lab needs Debian 12 or later with its package sources in place"
+    )]
+    NoMirror,
+    /// The archive cannot be reached.
+    #[error(
+        "cannot reach the Debian archive: check this machine's network and proxy, then try again; nothing was changed"
+    )]
+    Unreachable(#[source] CommandError),
+    /// Packages of this machine could not be installed.
+    #[error(
+        "cannot install {packages} on this machine: run `apt-get install {packages}` to see why"
+    )]
+    Install {
+        /// What was missing.
+        packages: String,
+        /// What apt said.
+        source: CommandError,
+    },
+    /// A program of Debian's failed.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// The cache failed.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// Files could not be written.
+    #[error("cannot write the private package lists")]
+    Io(#[from] io::Error),
+}
+
+/// Which of these packages are not installed on this machine.
+pub fn missing_packages(wanted: &[&str]) -> Vec<String> {
+    let installed = Command::new("dpkg-query")
+        .args(["-W", "-f", "${Package} ${db:Status-Status}\n"])
+        .args(wanted)
+        .output()
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
+    wanted
+        .iter()
+        .filter(|package| {
+            !installed
+                .lines()
+                .any(|line| line == format!("{package} installed"))
+        })
+        .map(|package| (*package).to_owned())
+        .collect()
+}
+
+/// Installs packages on this machine. Finishes first what an earlier, killed run left half-done.
+pub fn install(cache: &Cache, packages: &[String]) -> Result<(), DebianError> {
+    let _lock = cache.lock("apt-install")?;
+    let log = cache.log("apt-install");
+    command::run(Command::new("dpkg").args(["--configure", "-a"]), &log)?;
+    command::run(apt_get().arg("update"), &log).map_err(DebianError::Unreachable)?;
+    command::run(
+        apt_get()
+            .args(["install", "--yes", "--no-install-recommends"])
+            .args(packages),
+        &log,
+    )
+    .map_err(|source| DebianError::Install {
+        packages: packages.join(" "),
+        source,
+    })
+}
+
+/// An apt of our own for the nodes' release.
+pub struct Archive {
+    folder: PathBuf,
+    mirror: String,
+    log: PathBuf,
+}
+
+impl Archive {
+    /// Sets it up in the cache, without touching the network.
+    pub fn open(cache: &Cache) -> Result<Self, DebianError> {
+        let folder = cache.folder("apt")?;
+        let archive = Self {
+            mirror: mirror()?,
+            log: cache.log("apt"),
+            folder,
+        };
+        for folder in ["lists/partial", "archives/partial"] {
+            fs::create_dir_all(archive.folder.join(folder))?;
+        }
+        fs::write(archive.folder.join("sources.list"), archive.sources())?;
+        fs::write(archive.folder.join("apt.conf"), archive.configuration())?;
+        Ok(archive)
+    }
+
+    /// The source lines of the nodes' release and its backports.
+    pub fn sources(&self) -> String {
+        let mirror = &self.mirror;
+        [SUITE.to_owned(), format!("{SUITE}-backports")]
+            .map(|suite| format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n"))
+            .concat()
+    }
+
+    /// Fetches the lists of packages: the first word with the network, so its failure says so.
+    pub fn refresh(&self, cache: &Cache) -> Result<(), DebianError> {
+        let _lock = cache.lock("apt-lists")?;
+        command::run(
+            self.apt("apt-get").args(["update", "--error-on=any"]),
+            &self.log,
+        )
+        .map_err(DebianError::Unreachable)
+    }
+
+    /// Names of all packages that start with `prefix`.
+    pub fn names(&self, prefix: &str) -> Result<Vec<String>, DebianError> {
+        let names = command::read(self.apt("apt-cache").args(["pkgnames", prefix]))?;
+        Ok(names.lines().map(str::to_owned).collect())
+    }
+
+    /// Fetches a package and unpacks its files; runs none of its scripts.
+    pub fn unpack(&self, package: &str, into: &Path) -> Result<(), DebianError> {
+        unpack(self.apt("apt-get"), package, into, &self.log)
+    }
+
+    fn apt(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("APT_CONFIG", self.folder.join("apt.conf"));
+        command
+    }
+
+    fn configuration(&self) -> String {
+        let folder = self.folder.display();
+        format!(
+            "Dir::Etc::sourcelist \"{folder}/sources.list\";\n\
+             Dir::Etc::sourceparts \"/dev/null\";\n\
+             Dir::State::lists \"{folder}/lists\";\n\
+             Dir::State::status \"/dev/null\";\n\
+             Dir::Cache \"{folder}\";\n\
+             APT::Sandbox::User \"root\";\n\
+             Acquire::Retries \"3\";\n"
+        )
+    }
+}
+
+/// Fetches a package of this machine's own release and unpacks its files: the program is
+/// there without its service being started.
+pub fn unpack_own(cache: &Cache, package: &str, into: &Path) -> Result<(), DebianError> {
+    unpack(apt_get(), package, into, &cache.log("apt"))
+}
+
+fn unpack(mut apt: Command, package: &str, into: &Path, log: &Path) -> Result<(), DebianError> {
+    let download = into.join(".download");
+    fs::create_dir_all(&download)?;
+    let apt = apt.args(["-o", "APT::Sandbox::User=root", "download", package]);
+    command::run(apt.current_dir(&download), log)?;
+    for file in fs::read_dir(&download)? {
+        command::run(
+            Command::new("dpkg").arg("-x").arg(file?.path()).arg(into),
+            log,
+        )?;
+    }
+    fs::remove_dir_all(&download)?;
+    Ok(())
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+/// The mirror that this machine's own release comes from.
+fn mirror() -> Result<String, DebianError> {
+    let release = fs::read_to_string("/etc/os-release").map_err(|_| DebianError::NoMirror)?;
+    let targets = command::read(Command::new("apt-get").args([
+        "indextargets",
+        "--format",
+        "$(REPO_URI) $(RELEASE)",
+        "Created-By: Packages",
+    ]))
+    .map_err(|_| DebianError::NoMirror)?;
+    parse_mirror(&release, &targets).ok_or(DebianError::NoMirror)
+}
+
+/// Picks the source whose release is the code name of the running system, not one of its
+/// updates or a vendor's.
+fn parse_mirror(os_release: &str, index_targets: &str) -> Option<String> {
+    let code_name = os_release
+        .lines()
+        .find_map(|line| line.strip_prefix("VERSION_CODENAME="))?
+        .trim_matches('"');
+    index_targets
+        .lines()
+        .find_map(|line| match line.split_once(' ') {
+            Some((uri, release)) if release == code_name => Some(uri.to_owned()),
+            _ => None,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OS_RELEASE: &str = "ID=debian\nVERSION_CODENAME=bookworm\n";
+
+    #[test]
+    fn the_mirror_is_that_of_the_running_release() {
+        let targets = "http://security.example/debian-security/ bookworm-security\n\
+                       http://mirror.example/debian/ bookworm-updates\n\
+                       http://mirror.example/debian/ bookworm\n";
+        assert_eq!(
+            parse_mirror(OS_RELEASE, targets).as_deref(),
+            Some("http://mirror.example/debian/")
+        );
+    }
+
+    #[test]
+    fn a_machine_without_debian_sources_has_no_mirror() {
+        assert_eq!(
+            parse_mirror(OS_RELEASE, "http://vendor.example/apt/ stable\n"),
+            None
+        );
+        assert_eq!(
+            parse_mirror("ID=arch\n", "http://mirror.example/ bookworm\n"),
+            None
+        );
+    }
+
+    #[test]
+    fn what_is_not_installed_is_missing() {
+        let missing = missing_packages(&["dpkg", "no-such-package-anywhere"]);
+        assert_eq!(missing, ["no-such-package-anywhere"]);
+    }
+}

@@ -1,0 +1,25 @@
+//! What the environment says about labs. The only room that reads it, for the command, the demo
+//! and the tests alike.
+
+use std::env;
+use std::path::PathBuf;
+
+/// Moves the cache.
+pub const CACHE: &str = "SCHEDKIT_CACHE";
+/// Chooses QEMU's accelerator.
+pub const ACCELERATOR: &str = "SCHEDKIT_LAB_ACCEL";
+
+/// The folder of what is kept between labs: `$SCHEDKIT_CACHE`, else `~/.cache/schedkit-lab`.
+pub fn cache_folder() -> PathBuf {
+    let home = || PathBuf::from(env::var_os("HOME").unwrap_or_else(|| "/root".into()));
+    match env::var_os(CACHE) {
+        Some(folder) if !folder.is_empty() => folder.into(),
+        _ => home().join(".cache/schedkit-lab"),
+    }
+}
+
+/// QEMU's accelerator. Emulation works everywhere; a `/dev/kvm` that opens may still not be able
+/// to run a guest, so it is never chosen unasked.
+pub fn accelerator() -> String {
+    env::var(ACCELERATOR).unwrap_or_else(|_| "tcg,thread=multi".to_owned())
+}

@@ -1,0 +1,50 @@
+//! Real kernels and a real Kubernetes on one small machine.
+//!
+//! As a command (`lab up`, `lab exec`, …) it is for people; as a library ([`Lab`]) for
+//! end-to-end tests. Both do the same: they write an [`Order`], start a keeper with it, and let
+//! go of the keeper when they are done.
+//!
+//! Where to start reading: [`keeper`] is the table of contents of a lab coming up, [`parts`] that
+//! of what it is put together from.
+
+pub mod cache;
+pub mod command;
+pub mod control_plane;
+pub mod debian;
+pub mod disk;
+pub mod environment;
+pub mod ground;
+pub mod keeper;
+pub mod network;
+pub mod oci;
+pub mod parts;
+pub mod pki;
+pub mod preflight;
+pub mod progress;
+pub mod registry;
+mod running;
+pub mod seed;
+pub mod service;
+pub mod ssh;
+pub mod state;
+pub mod vm;
+
+pub use ground::{Goal, Ground, Order, Scheduler};
+pub use progress::Event;
+pub use running::{Lab, LabError, Node, Said};
+pub use state::{RunningLab, State};
+
+/// An error and its causes as one sentence, the way a person reads it.
+pub fn sentence(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        // Transparent wrappers repeat the sentence of what they wrap.
+        if !text.ends_with(&next) {
+            text = format!("{text}: {next}");
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,23 @@
+//! The `lab` command. Parses, does one verb, and turns its outcome into an exit code.
+
+mod args;
+mod screen;
+mod verb;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Args;
+
+fn main() -> ExitCode {
+    match verb::run(&Args::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            let sentence = lab::sentence(error.as_ref());
+            let _ = writeln!(std::io::stderr(), "lab: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Puts images into a registry over plain HTTP: enough for the lab's own, and no more.
+
+use super::image::{Blob, INDEX, Image, Index, MANIFEST};
+
+/// A registry that is reached without TLS or credentials.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    address: String,
+    agent: ureq::Agent,
+}
+
+/// Why an image is not in the registry.
+#[derive(Debug, thiserror::Error)]
+pub enum PushError {
+    /// The registry answered with something else than it should.
+    #[error("the registry answered {status} to {method} {url}")]
+    Refused {
+        /// What was asked.
+        method: &'static str,
+        /// Where.
+        url: String,
+        /// The answer.
+        status: u16,
+    },
+    /// No upload address came back.
+    #[error("the registry gave no place to upload to")]
+    NoLocation,
+    /// It cannot be reached.
+    #[error("cannot reach the registry at {url}")]
+    Unreachable {
+        /// Where.
+        url: String,
+        /// What happened.
+        source: Box<ureq::Error>,
+    },
+}
+
+impl Registry {
+    /// The registry at `host:port`.
+    pub fn new(address: impl Into<String>) -> Self {
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .build()
+            .into();
+        Self {
+            address: address.into(),
+            agent,
+        }
+    }
+
+    /// Whether it answers.
+    pub fn is_up(&self) -> bool {
+        self.agent
+            .get(self.url(""))
+            .call()
+            .is_ok_and(|answer| answer.status() == 200)
+    }
+
+    /// Pushes an image under a tag.
+    pub fn push_image(&self, repository: &str, tag: &str, image: &Image) -> Result<(), PushError> {
+        for blob in &image.blobs {
+            self.push_blob(repository, blob)?;
+        }
+        self.push_manifest(repository, tag, MANIFEST, &image.manifest)
+    }
+
+    /// Pushes an index under a tag, its images by digest only.
+    pub fn push_index(&self, repository: &str, tag: &str, index: &Index) -> Result<(), PushError> {
+        for image in &index.images {
+            self.push_image(repository, &image.manifest.digest, image)?;
+        }
+        self.push_manifest(repository, tag, INDEX, &index.manifest)
+    }
+
+    fn push_blob(&self, repository: &str, blob: &Blob) -> Result<(), PushError> {
+        let known = self.url(&format!("{repository}/blobs/{}", blob.digest));
+        let answer = self
+            .agent
+            .head(&known)
+            .call()
+            .map_err(|error| unreachable(&known, error))?;
+        if answer.status() == 200 {
+            return Ok(());
+        }
+        let begin = self.url(&format!("{repository}/blobs/uploads/"));
+        let answer = self
+            .agent
+            .post(&begin)
+            .send_empty()
+            .map_err(|error| unreachable(&begin, error))?;
+        let location = answer
+            .headers()
+            .get("location")
+            .and_then(|value| value.to_str().ok())
+            .ok_or(PushError::NoLocation)?;
+        let separator = if location.contains('?') { '&' } else { '?' };
+        let place = if location.starts_with('/') {
+            format!("http://{}{location}", self.address)
+        } else {
+            location.to_owned()
+        };
+        self.put(
+            &format!("{place}{separator}digest={}", blob.digest),
+            "application/octet-stream",
+            &blob.bytes,
+        )
+    }
+
+    fn push_manifest(
+        &self,
+        repository: &str,
+        reference: &str,
+        media_type: &str,
+        manifest: &Blob,
+    ) -> Result<(), PushError> {
+        self.put(
+            &self.url(&format!("{repository}/manifests/{reference}")),
+            media_type,
+            &manifest.bytes,
+        )
+    }
+
+    fn put(&self, url: &str, media_type: &str, bytes: &[u8]) -> Result<(), PushError> {
+        let answer = self
+            .agent
+            .put(url)
+            .content_type(media_type)
+            .send(bytes)
+            .map_err(|error| unreachable(url, error))?;
+        match answer.status().as_u16() {
+            201 => Ok(()),
+            status => Err(PushError::Refused {
+                method: "PUT",
+                url: url.to_owned(),
+                status,
+            }),
+        }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}/v2/{path}", self.address)
+    }
+}
+
+fn unreachable(url: &str, error: ureq::Error) -> PushError {
+    PushError::Unreachable {
+        url: url.to_owned(),
+        source: Box::new(error),
+    }
+}

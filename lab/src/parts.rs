@@ -1,0 +1,269 @@
+//! Everything a lab is put together from. Each part is made once, kept in the cache, and found
+//! there by the fingerprint of its recipe.
+//!
+//! [`gather`] is the table of contents: check what the missing parts need, then make them, the
+//! slow ones side by side.
+
+pub mod kernel;
+pub mod kube;
+pub mod registry;
+pub mod root_disk;
+pub mod scheduler;
+pub mod support;
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::cache::{Cache, CacheError};
+use crate::command::CommandError;
+use crate::debian::{self, Archive, DebianError};
+use crate::disk::DiskError;
+use crate::ground::{Goal, Order};
+use crate::oci::{Image, Index};
+use crate::preflight::{self, PreflightError};
+use crate::progress::Reporter;
+use kernel::{Kernel, KernelError};
+use kube::Binaries;
+
+/// What this machine itself must have to run a lab.
+const TO_RUN: &[&str] = &["iproute2", "openssh-client", "openssl", "qemu-system-x86"];
+/// What it must have to make the nodes' disks.
+const TO_MAKE_DISKS: &[&str] = &["debian-archive-keyring", "e2fsprogs", "kmod", "mmdebstrap"];
+
+/// Everything one lab needs.
+pub struct Parts {
+    /// Kubernetes, where the ground has it.
+    pub binaries: Option<Binaries>,
+    /// What nodes boot from, where the ground has nodes.
+    pub node: Option<NodeParts>,
+    /// The registry's program.
+    pub registry: PathBuf,
+    /// What the registry holds from the start.
+    pub stock: Vec<StockImage>,
+}
+
+/// What nodes boot from.
+pub struct NodeParts {
+    /// The kernel and its modules.
+    pub kernel: Kernel,
+    /// The root file system.
+    pub root_disk: PathBuf,
+    /// The kubelet, when the nodes join a cluster.
+    pub kubelet_disk: Option<PathBuf>,
+}
+
+/// An image and its name in the registry.
+pub enum StockImage {
+    /// For one platform.
+    Single {
+        /// Its repository.
+        repository: String,
+        /// Its tag.
+        tag: String,
+        /// The image.
+        image: Image,
+    },
+    /// For several.
+    Multi {
+        /// Its repository.
+        repository: String,
+        /// Its tag.
+        tag: String,
+        /// The images.
+        index: Index,
+    },
+}
+
+/// Why a part cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum PartError {
+    /// This machine cannot make it.
+    #[error(transparent)]
+    Preflight(#[from] PreflightError),
+    /// Debian's packages.
+    #[error(transparent)]
+    Debian(#[from] DebianError),
+    /// The kernel.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// A program failed.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// A disk.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// The cache failed.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// Files could not be read or written.
+    #[error("cannot put a part of the lab together")]
+    Io(#[from] io::Error),
+}
+
+/// Gives all parts of a lab; makes what is missing. Whatever can be known to fail fails before
+/// anything slow begins, and with nothing missing it does nothing at all.
+pub fn gather(cache: &Cache, order: &Order, reporter: &Reporter) -> Result<Parts, PartError> {
+    let missing = Missing::look(cache, order);
+    preflight::check(cache, order, &missing)?;
+    let archive = Archive::open(cache)?;
+    let release = match (&missing.kernel, missing.anything()) {
+        (_, false) => None,
+        (wanted, true) => {
+            reporter.step("looking up Debian's packages", || archive.refresh(cache))?;
+            wanted
+                .as_deref()
+                .map(|series| kernel::newest(&archive, series))
+                .transpose()?
+        }
+    };
+    if !missing.packages.is_empty() {
+        let what = format!("installing {}", missing.packages.join(", "));
+        reporter.step(what, || debian::install(cache, &missing.packages))?;
+    }
+    make(cache, order, reporter, &archive, release)
+}
+
+/// The three slow chains (Go, Rust, Debian) have little in common, so they run side by side.
+fn make(
+    cache: &Cache,
+    order: &Order,
+    reporter: &Reporter,
+    archive: &Archive,
+    release: Option<schedkit_core::KernelRelease>,
+) -> Result<Parts, PartError> {
+    std::thread::scope(|scope| {
+        let go = scope.spawn(|| {
+            order
+                .ground
+                .has_kubernetes()
+                .then(|| kube::make(cache, reporter))
+                .transpose()
+        });
+        let rust = scope.spawn(|| stock(cache, order, reporter));
+        let debian = scope.spawn(move || debian_parts(cache, order, reporter, archive, release));
+        let (registry, disks) = join(debian)?;
+        let stock = join(rust)?;
+        let binaries = join(go)?;
+        let kubelet_disk = match (&binaries, &disks) {
+            (Some(binaries), Some(_)) => Some(kube::kubelet_disk(cache, binaries, reporter)?),
+            _ => None,
+        };
+        let node = disks.map(|(kernel, root_disk)| NodeParts {
+            kernel,
+            root_disk,
+            kubelet_disk,
+        });
+        Ok(Parts {
+            binaries,
+            node,
+            registry,
+            stock,
+        })
+    })
+}
+
+type Disks = (Kernel, PathBuf);
+
+fn debian_parts(
+    cache: &Cache,
+    order: &Order,
+    reporter: &Reporter,
+    archive: &Archive,
+    release: Option<schedkit_core::KernelRelease>,
+) -> Result<(PathBuf, Option<Disks>), PartError> {
+    let registry = registry::make(cache, reporter)?;
+    if !order.ground.has_nodes() {
+        return Ok((registry, None));
+    }
+    let kernel = match (kernel::cached(cache, &order.kernel), release) {
+        (Some(kernel), _) => kernel,
+        (None, Some(release)) => kernel::make(cache, archive, reporter, release)?,
+        // Somebody emptied the cache between the look and now.
+        (None, None) => kernel::make(
+            cache,
+            archive,
+            reporter,
+            kernel::newest(archive, &order.kernel)?,
+        )?,
+    };
+    let root_disk = root_disk::make(cache, archive, reporter)?;
+    Ok((registry, Some((kernel, root_disk))))
+}
+
+fn stock(cache: &Cache, order: &Order, reporter: &Reporter) -> Result<Vec<StockImage>, PartError> {
+    let mut stock = Vec::new();
+    if !order.ground.has_nodes() {
+        return Ok(stock);
+    }
+    stock.extend(support::stock(cache, reporter)?);
+    for scheduler in &order.schedulers {
+        stock.extend(scheduler::stock(cache, *scheduler, reporter)?);
+    }
+    Ok(stock)
+}
+
+/// A thread's result; a panic in it goes on here.
+fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    handle
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// What is not in the cache yet.
+#[derive(Debug)]
+pub struct Missing {
+    /// Packages of this machine.
+    pub packages: Vec<String>,
+    /// Programs to be built with Go.
+    pub go: bool,
+    /// Schedulers to be built with Rust.
+    pub rust: bool,
+    /// The root disk or the registry's program.
+    pub debian: bool,
+    /// The kernel series to be fetched.
+    pub kernel: Option<String>,
+}
+
+impl Missing {
+    fn look(cache: &Cache, order: &Order) -> Self {
+        let nodes = order.ground.has_nodes();
+        let rust = nodes
+            && order
+                .schedulers
+                .iter()
+                .any(|which| scheduler::is_missing(cache, *which));
+        let kernel =
+            (nodes && kernel::cached(cache, &order.kernel).is_none()).then(|| order.kernel.clone());
+        let disk = nodes && root_disk::is_missing(cache);
+        let mut packages = TO_RUN.to_vec();
+        if kernel.is_some() || disk {
+            packages.extend(TO_MAKE_DISKS);
+        }
+        // `prepare` readies this machine for work on the schedulers themselves, too.
+        if rust || order.goal == Goal::Prepared {
+            packages.extend(scheduler::PACKAGES);
+        }
+        if nodes && support::is_missing(cache) {
+            packages.extend(support::PACKAGES);
+        }
+        Self {
+            packages: debian::missing_packages(&packages),
+            go: order.ground.has_kubernetes() && kube::is_missing(cache),
+            rust,
+            debian: disk || registry::is_missing(cache),
+            kernel,
+        }
+    }
+
+    /// Whether anything must be made or installed.
+    pub fn anything(&self) -> bool {
+        let Self {
+            packages,
+            go,
+            rust,
+            debian,
+            kernel,
+        } = self;
+        !packages.is_empty() || *go || *rust || *debian || kernel.is_some()
+    }
+}

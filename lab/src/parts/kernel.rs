@@ -1,0 +1,243 @@
+//! A kernel from Debian, ready to boot: the image, its configuration and a disk with its modules.
+//!
+//! Every kernel has a disk of its own, because modules of two kernels in one tree get mixed up.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use schedkit_core::KernelRelease;
+
+use crate::cache::{Cache, CacheError, Key};
+use crate::command::{self, CommandError};
+use crate::debian::{Archive, DebianError};
+use crate::disk::{self, DiskError};
+use crate::progress::Reporter;
+
+/// The flavour that is built for virtual machines: small, and it boots without an initramfs.
+const FLAVOUR: &str = "-cloud-amd64";
+
+/// Bump when a kernel is unpacked differently.
+const RECIPE: &str = "1";
+
+/// A kernel that can be booted.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Its own name for itself.
+    pub release: KernelRelease,
+    /// The image that QEMU loads.
+    pub image: PathBuf,
+    /// An ext4 disk with `modules/` and `boot/`.
+    pub disk: PathBuf,
+}
+
+/// Why a kernel cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// Debian offers none like it.
+    #[error(
+        "Debian offers no kernel {wanted:?}: choose a series or release with --kernel, one of {offered}"
+    )]
+    NoSuchKernel {
+        /// What was asked for.
+        wanted: String,
+        /// The series there are.
+        offered: String,
+    },
+    /// The package does not hold what it should.
+    #[error("the packages of kernel {release} hold no {file}")]
+    Incomplete {
+        /// Which kernel.
+        release: KernelRelease,
+        /// What is missing.
+        file: &'static str,
+    },
+    /// Debian's packages could not be had.
+    #[error(transparent)]
+    Debian(#[from] DebianError),
+    /// A program failed.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// Its disk could not be made.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// The cache failed.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// Files could not be moved into place.
+    #[error("cannot unpack the kernel")]
+    Io(#[from] io::Error),
+}
+
+/// The newest kernel of the series that is in the cache already; needs no network.
+pub fn cached(cache: &Cache, series: &str) -> Option<Kernel> {
+    let names = fs::read_dir(cache.root().join("kernel")).ok()?;
+    let newest = names
+        .filter_map(|entry| {
+            entry
+                .ok()?
+                .file_name()
+                .to_str()?
+                .parse::<KernelRelease>()
+                .ok()
+        })
+        .filter(|release| release.is_of(series) || release.as_str() == series)
+        .filter(|release| cache.find(&part_name(release), &key()).is_some())
+        .max()?;
+    let folder = cache.find(&part_name(&newest), &key())?;
+    Some(at(newest, &folder))
+}
+
+/// The newest kernel of the series that Debian offers; the archive's lists must be fresh.
+pub fn newest(archive: &Archive, series: &str) -> Result<KernelRelease, KernelError> {
+    let offered = offered(&archive.names("linux-image-")?);
+    let fits = |release: &&KernelRelease| release.is_of(series) || release.as_str() == series;
+    match offered.iter().filter(fits).max() {
+        Some(release) => Ok(release.clone()),
+        None => Err(KernelError::NoSuchKernel {
+            wanted: series.to_owned(),
+            offered: series_of(&offered).join(", "),
+        }),
+    }
+}
+
+/// The newest kernel of every series that Debian offers, oldest series first.
+pub fn newest_of_each_series(archive: &Archive) -> Result<Vec<KernelRelease>, KernelError> {
+    let mut newest = BTreeMap::new();
+    let mut releases = offered(&archive.names("linux-image-")?);
+    releases.sort();
+    for release in releases {
+        let [major, minor, _] = release.numbers();
+        newest.insert((major, minor), release);
+    }
+    Ok(newest.into_values().collect())
+}
+
+/// Fetches and unpacks a kernel, unless it is there.
+pub fn make(
+    cache: &Cache,
+    archive: &Archive,
+    reporter: &Reporter,
+    release: KernelRelease,
+) -> Result<Kernel, KernelError> {
+    let log = cache.log("kernel");
+    let folder = cache.part(&part_name(&release), &key(), |folder| {
+        reporter.step(format!("fetching kernel {release}"), || {
+            unpack(archive, &release, folder)?;
+            let disk = folder.join("disk");
+            command::run(
+                Command::new("depmod")
+                    .arg("-b")
+                    .arg(folder.join("unpacked"))
+                    .arg(release.as_str()),
+                &log,
+            )?;
+            arrange(&release, folder, &disk)?;
+            disk::make(&disk, &folder.join("kernel.img"), 256, &log)?;
+            fs::remove_dir_all(folder.join("unpacked"))?;
+            fs::remove_dir_all(disk)?;
+            Ok::<(), KernelError>(())
+        })
+    })?;
+    Ok(at(release, &folder))
+}
+
+fn key() -> Key {
+    Key::of([RECIPE])
+}
+
+fn part_name(release: &KernelRelease) -> String {
+    format!("kernel/{release}")
+}
+
+fn at(release: KernelRelease, folder: &Path) -> Kernel {
+    Kernel {
+        release,
+        image: folder.join("vmlinuz"),
+        disk: folder.join("kernel.img"),
+    }
+}
+
+/// Older kernels come as one package; from 6.19 on the image and the modules are split off.
+fn unpack(archive: &Archive, release: &KernelRelease, folder: &Path) -> Result<(), KernelError> {
+    let unpacked = folder.join("unpacked");
+    fs::create_dir_all(unpacked.join("usr/lib"))?;
+    std::os::unix::fs::symlink("usr/lib", unpacked.join("lib"))?;
+    for kind in ["image", "binary", "modules", "base"] {
+        let package = format!("linux-{kind}-{release}");
+        if archive.names(&package)?.contains(&package) {
+            archive.unpack(&package, &unpacked)?;
+        }
+    }
+    Ok(())
+}
+
+/// Moves image, configuration and modules to where a node expects them.
+fn arrange(release: &KernelRelease, folder: &Path, disk: &Path) -> Result<(), KernelError> {
+    let unpacked = folder.join("unpacked");
+    let modules = unpacked.join("usr/lib/modules").join(release.as_str());
+    let find = |file: &'static str| {
+        [
+            unpacked.join(format!("boot/{file}-{release}")),
+            modules.join(file),
+        ]
+        .into_iter()
+        .find(|path| path.is_file())
+        .ok_or(KernelError::Incomplete {
+            release: release.clone(),
+            file,
+        })
+    };
+    fs::create_dir_all(disk.join("boot"))?;
+    fs::create_dir_all(disk.join("modules"))?;
+    fs::rename(find("vmlinuz")?, folder.join("vmlinuz"))?;
+    fs::copy(find("config")?, disk.join(format!("boot/config-{release}")))?;
+    fs::rename(&modules, disk.join("modules").join(release.as_str()))?;
+    Ok(())
+}
+
+/// The kernels among a list of package names.
+fn offered(packages: &[String]) -> Vec<KernelRelease> {
+    packages
+        .iter()
+        .filter_map(|name| name.strip_prefix("linux-image-"))
+        .filter(|name| name.ends_with(FLAVOUR))
+        .filter_map(|name| name.parse().ok())
+        .collect()
+}
+
+/// The series of these kernels, oldest first.
+pub fn series_of(releases: &[KernelRelease]) -> Vec<String> {
+    let mut numbers: Vec<_> = releases.iter().map(KernelRelease::numbers).collect();
+    numbers.sort_unstable();
+    let mut series: Vec<_> = numbers
+        .iter()
+        .map(|[major, minor, _]| format!("{major}.{minor}"))
+        .collect();
+    series.dedup();
+    series
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_bootable_kernels_are_offered() {
+        let names = [
+            "linux-image-6.18.9+deb13-cloud-amd64",
+            "linux-image-6.18.15+deb13-cloud-amd64",
+            "linux-image-6.18.15+deb13-cloud-amd64-dbg",
+            "linux-image-6.18.15+deb13-cloud-amd64-unsigned",
+            "linux-image-6.18.15+deb13-amd64",
+            "linux-image-cloud-amd64",
+            "linux-image-7.0.4+deb13-cloud-amd64",
+        ]
+        .map(str::to_owned);
+        let offered = offered(&names);
+        assert_eq!(offered.len(), 3);
+        assert_eq!(series_of(&offered), ["6.18", "7.0"]);
+    }
+}

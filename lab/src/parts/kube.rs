@@ -1,0 +1,171 @@
+//! etcd and Kubernetes, built from their Go modules as pinned in `lab/tools/go.mod`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::PartError;
+use crate::cache::{Cache, Key};
+use crate::command;
+use crate::disk;
+use crate::progress::Reporter;
+
+const GO_MOD: &str = include_str!("../../tools/go.mod");
+const GO_SUM: &str = include_str!("../../tools/go.sum");
+
+/// A program and the Go package it is built from.
+struct Program {
+    name: &'static str,
+    package: &'static str,
+}
+
+const PROGRAMS: [Program; 6] = [
+    Program {
+        name: "etcd",
+        package: "go.etcd.io/etcd/server/v3",
+    },
+    Program {
+        name: "kube-apiserver",
+        package: "k8s.io/kubernetes/cmd/kube-apiserver",
+    },
+    Program {
+        name: "kube-controller-manager",
+        package: "k8s.io/kubernetes/cmd/kube-controller-manager",
+    },
+    Program {
+        name: "kube-scheduler",
+        package: "k8s.io/kubernetes/cmd/kube-scheduler",
+    },
+    Program {
+        name: "kubectl",
+        package: "k8s.io/kubernetes/cmd/kubectl",
+    },
+    Program {
+        name: "kubelet",
+        package: "k8s.io/kubernetes/cmd/kubelet",
+    },
+];
+
+/// A folder with all the programs.
+#[derive(Clone, Debug)]
+pub struct Binaries(PathBuf);
+
+impl Binaries {
+    /// The path of one of them.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+fn key() -> Key {
+    Key::of([GO_MOD, GO_SUM])
+}
+
+/// Whether they must be built first.
+pub fn is_missing(cache: &Cache) -> bool {
+    cache.find("kube", &key()).is_none()
+}
+
+/// Builds whatever is not there. Go's own cache makes a second build of the same source quick,
+/// so one part for all programs costs little when one of them changes.
+pub fn make(cache: &Cache, reporter: &Reporter) -> Result<Binaries, PartError> {
+    let folder = cache.part("kube", &key(), |folder| {
+        let module = folder.join("module");
+        fs::create_dir(&module)?;
+        fs::write(module.join("go.mod"), GO_MOD)?;
+        fs::write(module.join("go.sum"), GO_SUM)?;
+        for program in &PROGRAMS {
+            reporter.step(
+                format!("building {} {}", program.name, version(program.package)),
+                || build(cache, &module, program, &folder.join(program.name)),
+            )?;
+        }
+        fs::remove_dir_all(&module)?;
+        Ok::<(), PartError>(())
+    })?;
+    Ok(Binaries(folder))
+}
+
+/// A disk with the kubelet, which nodes mount; separate from their root because the two change
+/// for different reasons.
+pub fn kubelet_disk(
+    cache: &Cache,
+    binaries: &Binaries,
+    reporter: &Reporter,
+) -> Result<PathBuf, PartError> {
+    let folder = cache.part("kubelet-disk", &key(), |folder| {
+        reporter.step("writing the kubelet's disk", || {
+            let tree = folder.join("tree");
+            fs::create_dir(&tree)?;
+            fs::copy(binaries.program("kubelet"), tree.join("kubelet"))?;
+            disk::make(&tree, &folder.join("kubelet.img"), 160, &cache.log("kube"))?;
+            fs::remove_dir_all(&tree)?;
+            Ok::<(), PartError>(())
+        })
+    })?;
+    Ok(folder.join("kubelet.img"))
+}
+
+fn build(cache: &Cache, module: &Path, program: &Program, output: &Path) -> Result<(), PartError> {
+    // Without these the programs call themselves v0.0.0-master, and a kubelet is judged by that.
+    let version = version("k8s.io/kubernetes/cmd/kubelet");
+    let flags = [
+        "k8s.io/component-base/version",
+        "k8s.io/client-go/pkg/version",
+    ]
+    .map(|package| format!("-X {package}.gitVersion={version}"))
+    .join(" ");
+    let mut ldflags = OsString::from("-ldflags=-s -w ");
+    ldflags.push(flags);
+    command::run(
+        Command::new("go")
+            .current_dir(module)
+            .env("CGO_ENABLED", "0")
+            .env("GOFLAGS", "-mod=readonly -buildvcs=false -trimpath")
+            .env("GOCACHE", cache.folder("go-build")?)
+            .arg("build")
+            .arg(ldflags)
+            .arg("-o")
+            .arg(output)
+            .arg(program.package),
+        &cache.log("kube"),
+    )?;
+    Ok(())
+}
+
+/// The version that `go.mod` pins for the module a package belongs to.
+fn version(package: &str) -> &'static str {
+    GO_MOD
+        .lines()
+        .filter_map(|line| line.trim().split_once(' '))
+        .find(|(module, _)| {
+            package
+                .strip_prefix(*module)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+        .map_or("", |(_, rest)| rest.split(' ').next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_has_a_pinned_version_and_a_tool_line() {
+        for program in &PROGRAMS {
+            let version = version(program.package);
+            assert!(
+                version.starts_with('v') && version.contains('.'),
+                "{}: {version:?}",
+                program.name
+            );
+            let tool_line = format!("\t{}\n", program.package);
+            assert!(
+                GO_MOD.contains(&tool_line),
+                "no tool line for {}",
+                program.package
+            );
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The registry's program: Debian's package, unpacked rather than installed, so that no service
+//! of it starts on this machine.
+
+use std::path::PathBuf;
+
+use super::PartError;
+use crate::cache::{Cache, Key};
+use crate::debian;
+use crate::progress::Reporter;
+
+const PACKAGE: &str = "docker-registry";
+
+fn key() -> Key {
+    Key::of([PACKAGE])
+}
+
+/// Whether it must be fetched first.
+pub fn is_missing(cache: &Cache) -> bool {
+    cache.find("registry", &key()).is_none()
+}
+
+/// The program, fetched unless it is there.
+pub fn make(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
+    let folder = cache.part("registry", &key(), |folder| {
+        reporter.step("fetching the registry", || {
+            debian::unpack_own(cache, PACKAGE, folder).map_err(PartError::from)
+        })
+    })?;
+    Ok(folder.join("usr/bin/docker-registry"))
+}

@@ -1,0 +1,71 @@
+//! The lab's OCI registry (Debian's docker-registry) and what it holds from the start.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::network::REGISTRY;
+use crate::oci::{PushError, Registry};
+use crate::parts::StockImage;
+use crate::service::{Service, ServiceError};
+use crate::state::State;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Why the registry is not there.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    /// Its program failed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// An image did not get in.
+    #[error(transparent)]
+    Push(#[from] PushError),
+    /// Its configuration could not be written.
+    #[error("cannot write the registry's configuration")]
+    Io(#[from] io::Error),
+}
+
+/// Starts the registry and fills it.
+pub fn start(
+    state: &State,
+    program: &Path,
+    stock: &[StockImage],
+) -> Result<Service, RegistryError> {
+    let config = state.path("registry.yml");
+    fs::write(&config, configuration(&state.path("registry")))?;
+    let mut command = Command::new(program);
+    command
+        .arg("serve")
+        .arg(&config)
+        .env("OTEL_TRACES_EXPORTER", "none");
+    let mut service = Service::start("registry", &mut command, state.log("registry"))?;
+    let registry = Registry::new(REGISTRY.to_string());
+    service.wait_until(PATIENCE, || registry.is_up())?;
+    for image in stock {
+        match image {
+            StockImage::Single {
+                repository,
+                tag,
+                image,
+            } => registry.push_image(repository, tag, image)?,
+            StockImage::Multi {
+                repository,
+                tag,
+                index,
+            } => registry.push_index(repository, tag, index)?,
+        }
+    }
+    Ok(service)
+}
+
+fn configuration(storage: &Path) -> String {
+    format!(
+        "version: 0.1\n\
+         log: {{level: warn, accesslog: {{disabled: true}}}}\n\
+         storage:\n  filesystem: {{rootdirectory: {storage:?}}}\n  delete: {{enabled: true}}\n\
+         http:\n  addr: {REGISTRY}\n"
+    )
+}

@@ -1,0 +1,323 @@
+//! A lab as its user holds it: brought up, used, and gone when dropped.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::command;
+use crate::ground::Order;
+use crate::keeper::DETACH;
+use crate::preflight::{self, PreflightError};
+use crate::progress::Event;
+use crate::ssh;
+use crate::state::{RunningLab, State, StateError};
+
+/// How long the end of a lab may take before something is wrong.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A running lab. Dropping one that was brought up here ends it; dropping one that was found
+/// leaves it alone.
+#[derive(Debug)]
+pub struct Lab {
+    running: RunningLab,
+    state: State,
+    keeper: Option<Keeper>,
+}
+
+/// The keeper's process and the pipe that it lives by.
+#[derive(Debug)]
+struct Keeper {
+    process: Child,
+    lifeline: Option<ChildStdin>,
+}
+
+/// Why there is no lab.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// This machine cannot hold one.
+    #[error(transparent)]
+    Preflight(#[from] PreflightError),
+    /// It failed on its way up; the sentence is the keeper's.
+    #[error("{0}")]
+    Failed(String),
+    /// The keeper vanished without a word.
+    #[error("the lab's keeper ended without a word: see {log}{last_words}")]
+    Vanished {
+        /// Its log.
+        log: PathBuf,
+        /// The end of it.
+        last_words: String,
+    },
+    /// The state folder.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// No such node.
+    #[error("the lab has no node {name:?}: it has {nodes}")]
+    NoSuchNode {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        nodes: String,
+    },
+    /// It does not end.
+    #[error("the lab does not end: its keeper is process {0}")]
+    StillThere(i32),
+    /// The keeper could not be started or spoken to.
+    #[error("cannot start the lab's keeper")]
+    Io(#[from] io::Error),
+}
+
+impl Lab {
+    /// Brings a lab up. `listener` hears of every step.
+    pub fn up(order: &Order, listener: impl FnMut(&Event)) -> Result<Self, LabError> {
+        preflight::root()?;
+        let (keeper, ready) = start_keeper(order, listener)?;
+        let running = ready.ok_or_else(|| vanished(&order.state))?;
+        Ok(Self {
+            running,
+            state: State::new(order.state.clone()),
+            keeper: Some(keeper),
+        })
+    }
+
+    /// Makes every part that the order needs, without starting anything.
+    pub fn prepare(order: &Order, listener: impl FnMut(&Event)) -> Result<(), LabError> {
+        preflight::root()?;
+        let (mut keeper, _) = start_keeper(order, listener)?;
+        if keeper.process.wait()?.success() {
+            Ok(())
+        } else {
+            Err(vanished(&order.state))
+        }
+    }
+
+    /// Finds a lab that somebody else brought up.
+    pub fn find(state: State) -> Result<Self, LabError> {
+        Ok(Self {
+            running: state.running()?,
+            state,
+            keeper: None,
+        })
+    }
+
+    /// What runs and where.
+    pub fn running(&self) -> &RunningLab {
+        &self.running
+    }
+
+    /// The folder of its state.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// One of its nodes.
+    pub fn node(&self, name: &str) -> Result<Node<'_>, LabError> {
+        let nodes = &self.running.nodes;
+        match nodes.iter().find(|node| node.name == name) {
+            Some(node) => Ok(Node {
+                state: &self.state,
+                name: &node.name,
+            }),
+            None => Err(LabError::NoSuchNode {
+                name: name.to_owned(),
+                nodes: match nodes.len() {
+                    0 => "none".to_owned(),
+                    _ => nodes
+                        .iter()
+                        .map(|node| node.name.as_str())
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                },
+            }),
+        }
+    }
+
+    /// `kubectl` with this lab's configuration.
+    pub fn kubectl(&self) -> Command {
+        let mut kubectl = Command::new(
+            self.running
+                .kubectl
+                .as_deref()
+                .unwrap_or(Path::new("kubectl")),
+        );
+        if let Some(config) = &self.running.kubeconfig {
+            kubectl.env("KUBECONFIG", config);
+        }
+        kubectl
+    }
+
+    /// Lets the lab outlive this process; from then on only [`Lab::down`] ends it.
+    pub fn detach(mut self) -> Result<(), LabError> {
+        if let Some(Keeper {
+            lifeline: Some(lifeline),
+            ..
+        }) = &mut self.keeper
+        {
+            writeln!(lifeline, "{DETACH}")?;
+        }
+        // Dropped later, the keeper would be waited for.
+        std::mem::forget(self.keeper.take());
+        Ok(())
+    }
+
+    /// Waits until the lab ends by itself or somebody ends it.
+    pub fn wait(mut self) -> Result<(), LabError> {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.process.wait()?;
+        }
+        Ok(())
+    }
+
+    /// Ends a lab, whoever brought it up and however far it got, and waits until it is gone.
+    pub fn down(state: &State) -> Result<(), LabError> {
+        // The folder's lock is held, so the number is still that of the keeper.
+        let pid = state.keeper_pid()?;
+        if let Some(keeper) = Pid::from_raw(pid) {
+            let _ = kill_process(keeper, Signal::KILL);
+        }
+        // The kernel lets go of the first process of a namespace after all others in it are dead.
+        let process = PathBuf::from(format!("/proc/{pid}"));
+        let begin = Instant::now();
+        while process.exists() || state.is_held() {
+            if begin.elapsed() > PATIENCE {
+                return Err(LabError::StillThere(pid));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.lifeline.take());
+        let _ = self.process.wait();
+    }
+}
+
+/// One node of a running lab.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'a> {
+    state: &'a State,
+    name: &'a str,
+}
+
+/// What a program on a node said, and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+    /// The exit status; 255 when the node cannot be reached.
+    pub status: i32,
+}
+
+impl Node<'_> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.name
+    }
+
+    /// A command that will run there, with this process's standard streams.
+    pub fn command(&self, words: &[impl AsRef<str>]) -> Command {
+        ssh::on_node(self.state, self.name, words)
+    }
+
+    /// Runs a command there to its end.
+    pub fn run(&self, words: &[impl AsRef<str>]) -> io::Result<Said> {
+        let output = self.command(words).stdin(Stdio::null()).output()?;
+        Ok(Said {
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+            status: output.status.code().unwrap_or(255),
+        })
+    }
+
+    /// Runs a shell script there to its end.
+    pub fn shell(&self, script: &str) -> io::Result<Said> {
+        self.run(&["bash", "-c", script])
+    }
+
+    /// Its serial console's log so far: the kernel's own words.
+    pub fn console(&self) -> String {
+        let bytes = fs::read(self.state.log(self.name)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// Starts the keeper in namespaces of its own and listens until it is ready or gives up. The
+/// keeper is no member of our process group: Ctrl-C is for us, and we take the lab down by ending.
+fn start_keeper(
+    order: &Order,
+    mut listener: impl FnMut(&Event),
+) -> Result<(Keeper, Option<RunningLab>), LabError> {
+    fs::create_dir_all(&order.state)?;
+    let log = fs::File::options()
+        .create(true)
+        .append(true)
+        .open(order.state.join("keeper.log"))?;
+    let mut process = Command::new("unshare")
+        .args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--"])
+        .arg(program()?)
+        .arg("keeper")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .process_group(0)
+        .spawn()?;
+    let mut lifeline = process.stdin.take();
+    let events = process.stdout.take();
+    if let Some(lifeline) = &mut lifeline {
+        writeln!(
+            lifeline,
+            "{}",
+            serde_json::to_string(order).map_err(io::Error::from)?
+        )?;
+    }
+    let keeper = Keeper { process, lifeline };
+    for line in events
+        .map(BufReader::new)
+        .into_iter()
+        .flat_map(BufRead::lines)
+    {
+        let Ok(event) = serde_json::from_str(&line?) else {
+            continue;
+        };
+        listener(&event);
+        match event {
+            Event::Ready { lab } => return Ok((keeper, Some(*lab))),
+            Event::Failed { sentence } => return Err(LabError::Failed(sentence)),
+            Event::Started { .. } | Event::Finished { .. } => {}
+        }
+    }
+    Ok((keeper, None))
+}
+
+fn vanished(state: &Path) -> LabError {
+    let log = state.join("keeper.log");
+    let text = fs::read_to_string(&log).unwrap_or_default();
+    LabError::Vanished {
+        last_words: command::last_words(&text),
+        log,
+    }
+}
+
+/// The `lab` program: this one, or for a test the one that was built beside it.
+fn program() -> io::Result<PathBuf> {
+    let this = std::env::current_exe()?;
+    if this.file_name().is_some_and(|name| name == "lab") {
+        return Ok(this);
+    }
+    this.ancestors()
+        .skip(1)
+        .take(2)
+        .map(|folder| folder.join("lab"))
+        .find(|path| path.is_file())
+        .ok_or_else(|| io::Error::other("the lab program is not built: run `cargo build -p lab`"))
+}

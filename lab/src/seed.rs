@@ -1,0 +1,203 @@
+//! What makes a node of a lab out of the common disk: a tar archive that the node reads raw
+//! from its fourth disk before anything else runs.
+
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use crate::network::{self, API, REGISTRY};
+use crate::pki::{self, Pki, PkiError};
+use crate::ssh::Keys;
+
+/// The registry's name on the nodes; they find its address in their hosts file.
+pub const REGISTRY_NAME: &str = "registry.lab";
+
+/// Who a node is.
+#[derive(Clone, Debug)]
+pub struct NodeIdentity {
+    /// Its place in the lab, counted from one.
+    pub number: u8,
+    /// Its name.
+    pub name: String,
+    /// Its address.
+    pub ip: Ipv4Addr,
+}
+
+impl NodeIdentity {
+    /// The n-th node of a lab.
+    pub fn new(number: u8) -> Self {
+        Self {
+            number,
+            name: format!("node{number}"),
+            ip: network::node_ip(number),
+        }
+    }
+}
+
+/// Why a seed could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SeedError {
+    /// The node's certificates failed.
+    #[error(transparent)]
+    Pki(#[from] PkiError),
+    /// A file could not be read or written.
+    #[error("cannot write the seed of a node")]
+    Io(#[from] io::Error),
+}
+
+/// Writes the seed of a node. With `pki` it joins the cluster; without it is a machine on its own.
+pub fn write(
+    path: &Path,
+    node: &NodeIdentity,
+    keys: &Keys,
+    pki: Option<&Pki>,
+) -> Result<(), SeedError> {
+    let mut seed = Seed::default();
+    seed.program("etc/lab/init", include_str!("../guest/init"))?;
+    seed.file("etc/lab/sshd_config", include_str!("../guest/sshd_config"))?;
+    seed.file(
+        "etc/containerd/config.toml",
+        include_str!("../guest/containerd.toml"),
+    )?;
+    let registry = format!("{REGISTRY_NAME}:{}", REGISTRY.port());
+    seed.file(
+        &format!("etc/containerd/certs.d/{registry}/hosts.toml"),
+        include_str!("../guest/hosts.toml"),
+    )?;
+    seed.file(
+        "etc/containers/registries.conf.d/lab.conf",
+        include_str!("../guest/registries.conf"),
+    )?;
+    seed.file(
+        "etc/containers/containers.conf",
+        include_str!("../guest/containers.conf"),
+    )?;
+    seed.file("etc/hosts", &hosts(node))?;
+    seed.file("etc/hostname", &format!("{}\n", node.name))?;
+    seed.file("etc/lab/node.env", &environment(node, pki.is_some()))?;
+    seed.secret("etc/lab/ssh_host_ed25519_key", &fs::read(keys.node_key())?)?;
+    seed.file(
+        "etc/lab/authorized_keys",
+        &fs::read_to_string(keys.user_public_key())?,
+    )?;
+    if let Some(pki) = pki {
+        join(&mut seed, node, pki)?;
+    }
+    fs::write(path, seed.0.into_inner()?)?;
+    Ok(())
+}
+
+/// What a kubelet needs to join.
+fn join(seed: &mut Seed, node: &NodeIdentity, pki: &Pki) -> Result<(), SeedError> {
+    let name = &node.name;
+    let client = pki.client(
+        &format!("{name}-client"),
+        &format!("system:node:{name}"),
+        "system:nodes",
+    )?;
+    let server = pki.server(&format!("{name}-kubelet"), &[name], &[node.ip])?;
+    let kubeconfig = pki::kubeconfig(&format!("https://{API}"), &pki.authority(), &client)?;
+    seed.secret("etc/lab/kubelet.kubeconfig", kubeconfig.as_bytes())?;
+    seed.file(
+        "etc/lab/kubelet.yaml",
+        include_str!("../guest/kubelet.yaml"),
+    )?;
+    seed.file("etc/lab/ca.crt", &fs::read_to_string(pki.authority())?)?;
+    seed.file(
+        "etc/lab/kubelet.crt",
+        &fs::read_to_string(server.certificate)?,
+    )?;
+    seed.secret("etc/lab/kubelet.key", &fs::read(server.key)?)?;
+    seed.file("etc/cni/net.d/10-lab.conflist", &pod_network(node))?;
+    Ok(())
+}
+
+fn hosts(node: &NodeIdentity) -> String {
+    format!(
+        "127.0.0.1 localhost\n{} {}\n{} {REGISTRY_NAME}\n",
+        node.ip,
+        node.name,
+        network::HOST
+    )
+}
+
+fn environment(node: &NodeIdentity, joins: bool) -> String {
+    let api = if joins {
+        API.to_string()
+    } else {
+        String::new()
+    };
+    format!(
+        "NODE_NAME={}\nNODE_IP={}\nHOST_IP={}\nAPI_SERVER={api}\nAPI_SERVICE_IP={}\n",
+        node.name,
+        node.ip,
+        network::HOST,
+        network::API_SERVICE
+    )
+}
+
+/// Pods get addresses that the whole lab can reach, so nothing is masqueraded.
+fn pod_network(node: &NodeIdentity) -> String {
+    let subnet = network::pod_cidr(node.number);
+    serde_json::json!({
+        "cniVersion": "1.0.0",
+        "name": "lab",
+        "plugins": [
+            {
+                "type": "bridge", "bridge": "cni0", "isGateway": true, "ipMasq": false,
+                "ipam": {"type": "host-local", "ranges": [[{"subnet": subnet}]], "routes": [{"dst": "0.0.0.0/0"}]},
+            },
+            {"type": "portmap", "capabilities": {"portMappings": true}},
+        ],
+    })
+    .to_string()
+}
+
+struct Seed(tar::Builder<Vec<u8>>);
+
+impl Default for Seed {
+    fn default() -> Self {
+        Self(tar::Builder::new(Vec::new()))
+    }
+}
+
+impl Seed {
+    fn file(&mut self, path: &str, text: &str) -> io::Result<()> {
+        self.put(path, text.as_bytes(), 0o644)
+    }
+
+    fn program(&mut self, path: &str, text: &str) -> io::Result<()> {
+        self.put(path, text.as_bytes(), 0o755)
+    }
+
+    fn secret(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.put(path, bytes, 0o600)
+    }
+
+    fn put(&mut self, path: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(mode);
+        self.0.append_data(&mut header, path, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_do_not_share_addresses() {
+        let (one, two) = (NodeIdentity::new(1), NodeIdentity::new(2));
+        assert_ne!(one.ip, two.ip);
+        assert!(pod_network(&one).contains("10.244.1.0/24"));
+        assert!(pod_network(&two).contains("10.244.2.0/24"));
+    }
+
+    #[test]
+    fn a_machine_on_its_own_knows_no_api_server() {
+        assert!(environment(&NodeIdentity::new(1), false).contains("\nAPI_SERVER=\n"));
+        assert!(environment(&NodeIdentity::new(1), true).contains("\nAPI_SERVER=10.77.0.1:6443\n"));
+    }
+}

@@ -1,0 +1,14 @@
+//! `lab exec`: a command on a node.
+
+use std::process::ExitCode;
+
+use lab::Lab;
+
+pub(crate) fn run(lab: &Lab, node: &str, words: &[String]) -> anyhow::Result<ExitCode> {
+    let status = lab.node(node)?.command(words).status()?;
+    let code = status
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(u8::MAX);
+    Ok(ExitCode::from(code))
+}

@@ -1,0 +1,18 @@
+//! `lab kernels`: what `--kernel` can be.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use crate::args::Args;
+use lab::debian::Archive;
+use lab::parts::kernel;
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let cache = args.cache();
+    let archive = Archive::open(&cache)?;
+    archive.refresh(&cache)?;
+    for release in kernel::newest_of_each_series(&archive)? {
+        writeln!(std::io::stdout(), "{release}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

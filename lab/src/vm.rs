@@ -1,0 +1,180 @@
+//! A node's virtual machine: QEMU with a kernel, four disks, a serial console and a tap.
+
+use std::io;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::disk::ROOT_PARTITION;
+use crate::network::tap;
+use crate::parts::NodeParts;
+use crate::seed::NodeIdentity;
+use crate::service::{Service, ServiceError};
+use crate::ssh::{self, Keys};
+use crate::state::State;
+
+/// Memory of one node.
+const MEMORY: &str = "3G";
+
+/// An emulated node boots in 10 s on an idle machine; two of them on a busy one take minutes.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Why a node is not there.
+#[derive(Debug, thiserror::Error)]
+pub enum VmError {
+    /// QEMU ended or the guest does not answer.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// The guest's kernel gave up.
+    #[error("the kernel of {node} panicked: {line}; `lab logs {node}` has the rest")]
+    Panicked {
+        /// Which node.
+        node: String,
+        /// What its kernel said.
+        line: String,
+    },
+    /// A thread could not be started.
+    #[error("cannot hold the connection to a node")]
+    Io(#[from] io::Error),
+}
+
+/// Powers a node on.
+pub fn start(
+    state: &State,
+    node: &NodeIdentity,
+    parts: &NodeParts,
+    accelerator: &str,
+) -> Result<Service, VmError> {
+    let mut qemu = Command::new("qemu-system-x86_64");
+    // QEMU puts what a node writes into unlinked files there, so nothing is left when it dies.
+    qemu.current_dir(state.folder())
+        .env("TMPDIR", state.folder());
+    qemu.args([
+        "-nodefaults",
+        "-display",
+        "none",
+        "-machine",
+        "q35",
+        "-cpu",
+        "max",
+        "-smp",
+        "2",
+        "-m",
+        MEMORY,
+    ]);
+    qemu.arg("-accel").arg(accelerator);
+    qemu.arg("-kernel")
+        .arg(&parts.kernel.image)
+        .arg("-append")
+        .arg(kernel_command_line());
+    qemu.args(["-device", "nvme,serial=lab"]);
+    let seed = state.path(&format!("{}.seed", node.name));
+    let kubelet = parts.kubelet_disk.as_ref().unwrap_or(&seed);
+    for (place, disk) in [&parts.root_disk, &parts.kernel.disk, kubelet, &seed]
+        .into_iter()
+        .enumerate()
+    {
+        let number = place + 1;
+        let file = disk.display();
+        qemu.arg("-drive").arg(format!(
+            "if=none,id=disk{number},format=raw,snapshot=on,file={file}"
+        ));
+        qemu.arg("-device")
+            .arg(format!("nvme-ns,drive=disk{number},nsid={number}"));
+    }
+    let number = node.number;
+    qemu.arg("-netdev").arg(format!(
+        "tap,id=net,ifname={},script=no,downscript=no",
+        tap(number)
+    ));
+    qemu.arg("-device").arg(format!(
+        "virtio-net-pci,netdev=net,romfile=,mac=52:54:00:77:00:{number:02x}"
+    ));
+    let name = &node.name;
+    qemu.arg("-chardev").arg(format!(
+        "socket,id=console,path={name}.console,server=on,wait=off,logfile=logs/{name}.log"
+    ));
+    qemu.args(["-serial", "chardev:console", "-device", "virtio-rng-pci"]);
+    Ok(Service::start(
+        name,
+        &mut qemu,
+        state.log(&format!("{name}-qemu")),
+    )?)
+}
+
+/// The first program finds the seed's disk, which may appear a moment after the root's, unpacks it
+/// and hands over to the init in there. A panic stops the guest where it is, so that its last
+/// words stay on the console. The kernel itself takes the quoted script apart, and an `=` in it
+/// would be taken for an assignment.
+fn kernel_command_line() -> String {
+    let script = "mount -t devtmpfs dev /dev; mount -t sysfs sys /sys; \
+                  until set -- $(grep -slx 4 /sys/block/nvme0n*/nsid) && [ $# -gt 0 ] \
+                  && tar -xf /dev/$(basename $(dirname $1)) -C /; do sleep 0.1; done; exec /etc/lab/init";
+    format!(
+        "root={ROOT_PARTITION} rootwait rw console=ttyS0 quiet panic=0 mitigations=off init=/bin/sh -- -c \"{script}\""
+    )
+}
+
+/// Waits until the node lets us in, and keeps the connection open from then on.
+pub fn await_login(
+    state: &State,
+    node: &NodeIdentity,
+    keys: &Keys,
+    vm: &mut Service,
+) -> Result<(), VmError> {
+    hold_connection(state.clone(), node.clone(), keys.clone())?;
+    let mut panicked = None;
+    vm.wait_until(PATIENCE, || {
+        panicked = panic_line(&std::fs::read(state.log(&node.name)).unwrap_or_default());
+        panicked.is_some() || ssh::is_open(state, &node.name)
+    })?;
+    match panicked {
+        Some(line) => Err(VmError::Panicked {
+            node: node.name.clone(),
+            line,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Opens the connection again whenever it breaks: a node may be rebooted.
+fn hold_connection(state: State, node: NodeIdentity, keys: Keys) -> io::Result<()> {
+    std::thread::Builder::new()
+        .name(format!("ssh {}", node.name))
+        .spawn(move || {
+            loop {
+                let mut ssh = keys.hold(&state, &node.name, node.ip);
+                let log = state.log(&format!("{}-ssh", node.name));
+                if let Ok(mut held) = Service::start("ssh", &mut ssh, log) {
+                    while held.ended().is_none() {
+                        std::thread::sleep(Duration::from_millis(250));
+                    }
+                }
+                let _ = std::fs::remove_file(state.path(&format!("{}.ssh", node.name)));
+                std::thread::sleep(Duration::from_millis(500));
+            }
+        })?;
+    Ok(())
+}
+
+fn panic_line(console: &[u8]) -> Option<String> {
+    String::from_utf8_lossy(console)
+        .lines()
+        .find(|line| line.contains("Kernel panic - not syncing"))
+        .map(|line| line.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_found_in_any_console() {
+        let console =
+            b"\x1b[0m[    1.0] sh: \xff\n[    3.9] Kernel panic - not syncing: VFS: no root\r\n";
+        assert_eq!(
+            panic_line(console).as_deref(),
+            Some("[    3.9] Kernel panic - not syncing: VFS: no root")
+        );
+        assert_eq!(panic_line(b"lab: node1 is up\n"), None);
+    }
+}
