@@ -1,0 +1,45 @@
+# Two commands for everybody: `make demo` and `make test`. `make help` lists the rest.
+# Each does all its own set-up; what it fetches and builds is kept in $SCHEDKIT_CACHE.
+
+CACHE := $(or $(SCHEDKIT_CACHE),$(HOME)/.cache/schedkit-lab)
+LAB := cargo run --quiet --package lab --
+ALL_SCHEDULERS := --scheduler scx_lab --scheduler scx_bpfland
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long bench prepare lint unit e2e deny check-tools
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: check-tools ## Boot a node, run a scheduler on it as a pod, show what the kernel says
+	cargo run --quiet --package lab --example demo
+
+test: prepare lint unit e2e ## Everything that must be green before a change lands
+
+test-long: prepare deny ## The slow courses: every kernel series that Debian offers, licences
+	cargo test --package lab --features long --test kernels -- --nocapture
+
+bench: prepare ## The measurements
+	cargo bench --package lab
+
+prepare: check-tools
+	$(LAB) prepare --nodes 2 $(ALL_SCHEDULERS)
+
+lint: ## Format, clippy, rustdoc, layers
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+	cargo run --quiet --package xtask -- tidy
+
+unit: ## Tests that need neither root nor a virtual machine
+	cargo test --workspace --locked
+
+# One file after the other and one test after the other: they share two cores.
+e2e: prepare ## Tests on a real control plane, a virtual machine and a cluster of two
+	cargo test --package lab --features e2e --locked --test '*' -- --test-threads=1 --nocapture
+
+deny: $(CACHE)/cargo-deny/bin/cargo-deny ## Licences, sources and bans of the dependencies
+	$< --all-features check bans licenses sources
+
+$(CACHE)/cargo-deny/bin/cargo-deny:
+	cargo install --locked --root $(CACHE)/cargo-deny cargo-deny

@@ -1,0 +1,69 @@
+//! `make bench`: how long the lab's grounds take when nothing has to be made, and how long a
+//! kernel takes to attach and let go. Figures of one run on one machine; compare their ratios.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use lab::{Ground, Lab, Order};
+
+const SAMPLES: u32 = 10;
+
+fn main() -> anyhow::Result<()> {
+    let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.lab");
+    let up = |ground| {
+        let begin = Instant::now();
+        let lab = Lab::up(&Order::new("bench", ground, &labs), |_| {})?;
+        anyhow::Ok((lab, begin.elapsed()))
+    };
+    let (_, control_plane) = up(Ground::ControlPlane)?;
+    row("control plane ready", control_plane)?;
+    let (machine, booted) = up(Ground::Machine)?;
+    row("machine lets us in", booted)?;
+    let held = mean(|| run(&machine, "true"))?;
+    row("command on a node", held)?;
+    row("scx_lab attached", attach(&machine)?)?;
+    drop(machine);
+    let (_, cluster) = up(Ground::Cluster)?;
+    row("node Ready in a cluster", cluster)?;
+    let ratio = cluster.as_secs_f64() / booted.as_secs_f64();
+    writeln!(std::io::stdout(), "{:28} {ratio:8.1}", "cluster / machine")?;
+    Ok(())
+}
+
+/// From the start of the container to the kernel's `enabled`, seen on the node itself.
+fn attach(lab: &Lab) -> anyhow::Result<Duration> {
+    let image = "registry.lab:5000/scx_lab:latest";
+    run(lab, &format!("podman pull -q {image}"))?;
+    let begin = Instant::now();
+    run(
+        lab,
+        &format!(
+            "podman run --detach --name bench --privileged --pid=host {image} >/dev/null; \
+             until [ \"$(cat /sys/kernel/sched_ext/state)\" = enabled ]; do sleep 0.02; done"
+        ),
+    )?;
+    let attached = begin.elapsed();
+    run(lab, "podman rm --force --time 30 bench")?;
+    Ok(attached)
+}
+
+fn run(lab: &Lab, script: &str) -> anyhow::Result<()> {
+    let said = lab.node("node1")?.shell(script)?;
+    ensure!(said.status == 0, "{script}: {}", said.err);
+    Ok(())
+}
+
+fn mean(mut work: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
+    let begin = Instant::now();
+    for _ in 0..SAMPLES {
+        work()?;
+    }
+    Ok(begin.elapsed() / SAMPLES)
+}
+
+fn row(what: &str, time: Duration) -> anyhow::Result<()> {
+    writeln!(std::io::stdout(), "{what:28} {:8.2} s", time.as_secs_f64())?;
+    Ok(())
+}

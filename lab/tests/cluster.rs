@@ -1,0 +1,204 @@
+//! Two real nodes: what a cluster administrator would see. The ground for tests of sked.
+
+#![cfg(test)]
+
+mod support;
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use lab::{Ground, Lab};
+use support::{apply, eventually, kubectl, order, up};
+
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// One cluster for all tests of this file; it ends with this process.
+fn cluster() -> &'static Lab {
+    static LAB: OnceLock<Lab> = OnceLock::new();
+    LAB.get_or_init(|| up(&order("test-cluster", Ground::Cluster, 2)))
+}
+
+/// A scheduler on every node, the way an operator would put it there.
+fn daemon_set(name: &str, image: &str) -> String {
+    format!(
+        r#"{{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {{"name": "{name}"}}, "spec": {{
+            "selector": {{"matchLabels": {{"name": "{name}"}}}},
+            "template": {{"metadata": {{"labels": {{"name": "{name}"}}}}, "spec": {{
+                "hostPID": true, "terminationGracePeriodSeconds": 30,
+                "containers": [{{"name": "scx", "image": "registry.lab:5000/{image}", "securityContext": {{"privileged": true}},
+                    "volumeMounts": [{{"name": "boot", "mountPath": "/boot", "readOnly": true}}]}}],
+                "volumes": [{{"name": "boot", "hostPath": {{"path": "/boot"}}}}]}}}}}}}}"#
+    )
+}
+
+/// A pod that asks something once and ends.
+fn curl_pod(name: &str, node: &str, arguments: &[&str]) -> String {
+    serde_json::json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+        "spec": {
+            "nodeName": node, "restartPolicy": "Never",
+            "containers": [{"name": "curl", "image": "registry.lab:5000/curl:1", "args": arguments}],
+        },
+    })
+    .to_string()
+}
+
+fn await_phase(lab: &Lab, pod: &str, phase: &str) {
+    eventually(&format!("{pod} is {phase}"), PATIENCE, || {
+        let now = kubectl(lab, &["get", "pod", pod, "-o", "jsonpath={.status.phase}"]).out;
+        assert!(
+            now != "Failed" || phase == "Failed",
+            "{}",
+            kubectl(lab, &["logs", pod]).out
+        );
+        (now == phase).then_some(())
+    });
+}
+
+fn ops(lab: &Lab, node: &str) -> String {
+    let said = lab
+        .node(node)
+        .unwrap()
+        .run(&["cat", "/sys/kernel/sched_ext/root/ops"])
+        .unwrap();
+    said.out.trim().to_owned()
+}
+
+fn await_ops(lab: &Lab, wanted: &str) {
+    for node in ["node1", "node2"] {
+        eventually(&format!("{wanted:?} on {node}"), PATIENCE, || {
+            let now = ops(lab, node);
+            (now.starts_with(wanted) && now.is_empty() == wanted.is_empty()).then_some(())
+        });
+    }
+}
+
+#[test]
+fn both_nodes_are_ready_with_a_kernel_that_has_sched_ext() {
+    let lab = cluster();
+    let nodes = kubectl(lab, &["get", "nodes", "-o", "json"]);
+    let nodes: serde_json::Value = serde_json::from_str(&nodes.out).unwrap();
+    let items = nodes["items"].as_array().unwrap();
+    assert_eq!(items.len(), 2);
+    for (item, node) in items.iter().zip(&lab.running().nodes) {
+        assert_eq!(item["metadata"]["name"], node.name.as_str());
+        assert_eq!(
+            item["status"]["nodeInfo"]["kernelVersion"],
+            node.kernel.as_str()
+        );
+        let conditions = item["status"]["conditions"].as_array().unwrap();
+        let ready = conditions
+            .iter()
+            .find(|condition| condition["type"] == "Ready")
+            .unwrap();
+        assert_eq!(ready["status"], "True");
+        let state = lab
+            .node(&node.name)
+            .unwrap()
+            .run(&["cat", "/sys/kernel/sched_ext/state"])
+            .unwrap();
+        assert!(
+            ["enabled\n", "disabled\n"].contains(&state.out.as_str()),
+            "{state:?}"
+        );
+    }
+}
+
+#[test]
+fn schedulers_attach_as_daemon_sets_and_are_heard_through_kubectl() {
+    let lab = cluster();
+    for (name, image, wanted) in [
+        ("bpfland", "scx_bpfland:latest", "bpfland_"),
+        ("lab", "scx_lab:latest", "lab_1.1.0"),
+    ] {
+        apply(lab, &daemon_set(name, image));
+        await_ops(lab, wanted);
+        let logs = kubectl(lab, &["logs", &format!("daemonset/{name}")]);
+        assert_eq!(logs.status, 0, "{}", logs.err);
+        assert!(!logs.out.trim().is_empty(), "{name} said nothing");
+        assert_eq!(
+            kubectl(lab, &["delete", "daemonset", name, "--wait=true"]).status,
+            0
+        );
+        await_ops(lab, "");
+    }
+}
+
+#[test]
+fn a_pod_reaches_the_api_server_and_checks_its_certificate() {
+    let lab = cluster();
+    let folder = "/var/run/secrets/kubernetes.io/serviceaccount";
+    let authority = format!("{folder}/ca.crt");
+    let arguments = [
+        "--silent",
+        "--show-error",
+        "--fail",
+        "--cacert",
+        &authority,
+        "https://10.96.0.1/version",
+    ];
+    apply(lab, &curl_pod("asks-api", "node1", &arguments));
+    await_phase(lab, "asks-api", "Succeeded");
+    let logs = kubectl(lab, &["logs", "asks-api"]);
+    assert!(
+        logs.out.contains("\"gitVersion\""),
+        "{} {}",
+        logs.out,
+        logs.err
+    );
+    // Without the lab's authority the same request must fail: the check is a real one.
+    apply(
+        lab,
+        &curl_pod(
+            "asks-nobody",
+            "node1",
+            &[
+                "--silent",
+                "--cacert",
+                "/dev/null",
+                "https://10.96.0.1/version",
+            ],
+        ),
+    );
+    await_phase(lab, "asks-nobody", "Failed");
+    for pod in ["asks-api", "asks-nobody"] {
+        kubectl(lab, &["delete", "pod", pod, "--wait=false"]);
+    }
+}
+
+#[test]
+fn pods_on_different_nodes_reach_each_other_and_exec_works() {
+    let lab = cluster();
+    // A telnet that nobody answers keeps curl waiting: a pod that stays.
+    apply(
+        lab,
+        &curl_pod("stays", "node2", &["--silent", "telnet://10.77.0.1:5000"]),
+    );
+    await_phase(lab, "stays", "Running");
+    let ip = kubectl(
+        lab,
+        &["get", "pod", "stays", "-o", "jsonpath={.status.podIP}"],
+    )
+    .out;
+    assert!(ip.starts_with("10.244.2."), "{ip}");
+    let exec = kubectl(lab, &["exec", "stays", "--", "/curl", "--version"]);
+    assert!(exec.out.starts_with("curl "), "{} {}", exec.out, exec.err);
+    // Nothing listens there: being refused is the answer of the other node's pod, a time-out would not be.
+    let refused = [
+        "--silent",
+        "--show-error",
+        "--max-time",
+        "60",
+        &format!("http://{ip}:9/"),
+    ];
+    apply(lab, &curl_pod("knocks", "node1", &refused));
+    await_phase(lab, "knocks", "Failed");
+    let logs = kubectl(lab, &["logs", "knocks"]).out;
+    assert!(logs.contains("refused"), "{logs}");
+    for pod in ["stays", "knocks"] {
+        kubectl(
+            lab,
+            &["delete", "pod", pod, "--wait=false", "--grace-period=1"],
+        );
+    }
+}

@@ -1,0 +1,206 @@
+//! What a user reads when something is missing: one sentence with the remedy, at once, and
+//! nothing left behind.
+
+#![cfg(test)]
+
+mod support;
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use support::LAB;
+
+/// Failing early means well before anything is fetched or built.
+const AT_ONCE: Duration = Duration::from_secs(20);
+
+struct Refusal {
+    said: String,
+    code: Option<i32>,
+}
+
+/// Runs `lab` in a folder of its own through `wrapper`; it must refuse at once.
+fn refused(wrapper: &[&str], folder: &Path, words: &[&str]) -> Refusal {
+    let mut command = match wrapper.split_first() {
+        Some((first, rest)) => {
+            let mut command = Command::new(first);
+            command.args(rest).arg(LAB);
+            command
+        }
+        None => Command::new(LAB),
+    };
+    let begin = Instant::now();
+    let Output { status, stderr, .. } = command
+        .env("SCHEDKIT_CACHE", folder.join("cache"))
+        .env("SCHEDKIT_LAB_STATE", folder.join("state"))
+        .args(words)
+        .output()
+        .unwrap();
+    assert!(
+        begin.elapsed() < AT_ONCE,
+        "refused only after {:?}",
+        begin.elapsed()
+    );
+    Refusal {
+        said: String::from_utf8_lossy(&stderr).into_owned(),
+        code: status.code(),
+    }
+}
+
+/// Nothing finished and nothing half-made is in the cache.
+fn assert_nothing_made(folder: &Path) {
+    let cache = folder.join("cache");
+    let left: Vec<_> = ["making", "kernel", "kube", "root-disk", "scx_lab-amd64"]
+        .iter()
+        .map(|name| cache.join(name))
+        .filter(|path| std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()))
+        .collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+fn assert_refused(refusal: &Refusal, words: &[&str]) {
+    assert_eq!(refusal.code, Some(1), "{}", refusal.said);
+    let last = refusal.said.lines().last().unwrap_or_default();
+    assert!(
+        last.starts_with("lab: ") || refusal.said.contains("\nlab: "),
+        "{}",
+        refusal.said
+    );
+    for word in words {
+        assert!(
+            refusal.said.contains(word),
+            "no {word:?} in: {}",
+            refusal.said
+        );
+    }
+}
+
+#[test]
+fn somebody_who_is_not_root() {
+    let folder = tempfile::tempdir().unwrap();
+    // Out of root's own folders, where nobody else may look.
+    let copy = folder.path().join("lab");
+    std::fs::copy(LAB, &copy).unwrap();
+    std::fs::set_permissions(
+        folder.path(),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&copy)
+        .args(["--state", "/nonexistent", "up"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_refused(
+        &Refusal {
+            said,
+            code: output.status.code(),
+        },
+        &["needs root", "sudo"],
+    );
+}
+
+#[test]
+fn no_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = refused(
+        &["env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
+        folder.path(),
+        &["up", "--ground", "control-plane"],
+    );
+    assert_refused(&refusal, &["Go is not installed", "Kubernetes", "go.dev"]);
+    assert_nothing_made(folder.path());
+}
+
+#[test]
+fn no_rust() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = refused(
+        &["env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
+        folder.path(),
+        &["up", "--ground", "machine"],
+    );
+    assert_refused(&refusal, &["Rust is not installed", "schedulers", "rustup"]);
+    assert_nothing_made(folder.path());
+}
+
+#[test]
+fn no_such_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = refused(&[], folder.path(), &["up", "--kernel", "5.99"]);
+    assert_refused(&refusal, &["no kernel \"5.99\"", "6.18", "--kernel"]);
+    assert_nothing_made(folder.path());
+}
+
+#[test]
+fn a_taken_port() {
+    let folder = tempfile::tempdir().unwrap();
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = holder.local_addr().unwrap().port().to_string();
+    for option in ["--api-port", "--registry-port"] {
+        let refusal = refused(&[], folder.path(), &["up", option, &port]);
+        assert_refused(
+            &refusal,
+            &[
+                &format!("port {port} on 127.0.0.1 is taken"),
+                "choose another",
+            ],
+        );
+    }
+    assert_nothing_made(folder.path());
+}
+
+#[test]
+fn a_full_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=16m tmpfs {} && exec \"$@\"",
+        folder.path().display()
+    );
+    let wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"];
+    let refusal = refused(&wrapper, folder.path(), &["up"]);
+    assert_refused(&refusal, &["MiB free", "make room"]);
+}
+
+#[test]
+fn no_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = refused(&["unshare", "--net"], folder.path(), &["up"]);
+    assert_refused(&refusal, &["cannot reach the Debian archive", "network"]);
+    assert_nothing_made(folder.path());
+}
+
+#[test]
+fn a_lab_that_does_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    for words in [
+        &["status"][..],
+        &["down"],
+        &["exec", "node1", "--", "true"],
+        &["logs"],
+        &["console", "node1"],
+    ] {
+        let refusal = refused(&[], folder.path(), words);
+        assert_refused(
+            &refusal,
+            &["no lab \"default\" runs here", "lab --name default up"],
+        );
+    }
+}
+
+#[test]
+fn words_that_make_no_sense() {
+    let folder = tempfile::tempdir().unwrap();
+    for words in [
+        &["up", "--nodes", "0"][..],
+        &["--name", "../x", "up"],
+        &["up", "--ground", "moon"],
+        &["frobnicate"],
+    ] {
+        let refusal = refused(&[], folder.path(), words);
+        assert_eq!(refusal.code, Some(2), "{words:?}: {}", refusal.said);
+    }
+}

@@ -1,0 +1,335 @@
+//! One virtual machine without Kubernetes: schedulers attach and fail for real, through podman
+//! and through containerd. The ground for tests of schedctl.
+
+#![cfg(test)]
+
+mod support;
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use lab::{Ground, Lab, Node, Said};
+use support::{eventually, order, up};
+
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// One machine for all tests of this file, and one test at a time on it: the kernel takes one
+/// scheduler. It ends with this process.
+fn machine() -> (Node<'static>, MutexGuard<'static, ()>) {
+    static LAB: OnceLock<Lab> = OnceLock::new();
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let lab = LAB.get_or_init(|| up(&order("test-machine", Ground::Machine, 1)));
+    (lab.node("node1").unwrap(), turn)
+}
+
+fn shell(node: &Node<'_>, script: &str) -> Said {
+    node.shell(script).unwrap()
+}
+
+fn must(node: &Node<'_>, script: &str) -> String {
+    let said = shell(node, script);
+    assert_eq!(said.status, 0, "{script}\n{}{}", said.out, said.err);
+    said.out.trim().to_owned()
+}
+
+fn kernel_state(node: &Node<'_>) -> String {
+    must(node, "cat /sys/kernel/sched_ext/state")
+}
+
+/// What the kernel says about the scheduler that is attached.
+fn await_ops(node: &Node<'_>) -> String {
+    eventually("a scheduler is attached", PATIENCE, || {
+        let said = shell(node, "cat /sys/kernel/sched_ext/root/ops");
+        (said.status == 0).then(|| said.out.trim().to_owned())
+    })
+}
+
+fn await_default(node: &Node<'_>) {
+    eventually("the kernel is back on its own scheduler", PATIENCE, || {
+        (kernel_state(node) == "disabled").then_some(())
+    });
+}
+
+const PODMAN: &str = "podman run --privileged --pid=host --volume /boot:/boot:ro";
+const CTR: &str =
+    "ctr run --privileged --net-host --mount type=bind,src=/boot,dst=/boot,options=rbind:ro";
+
+#[test]
+fn the_kernel_has_sched_ext_and_runs_none() {
+    let (node, _turn) = machine();
+    assert_eq!(kernel_state(&node), "disabled");
+    assert_eq!(
+        must(
+            &node,
+            "test -r /sys/kernel/btf/vmlinux && test -S /run/podman/podman.sock && echo yes"
+        ),
+        "yes"
+    );
+}
+
+#[test]
+fn schedulers_attach_and_detach_through_podman() {
+    let (node, _turn) = machine();
+    for (image, ops) in [
+        ("scx_lab:1.0.0", "lab_1.0.0"),
+        ("scx_lab:latest", "lab_1.1.0"),
+        ("scx_bpfland:latest", "bpfland_"),
+    ] {
+        must(
+            &node,
+            &format!("{PODMAN} --detach --name s registry.lab:5000/{image}"),
+        );
+        let attached = await_ops(&node);
+        assert!(attached.starts_with(ops), "{image} attached as {attached}");
+        must(&node, "podman stop --time 30 s");
+        assert_eq!(
+            must(&node, "podman inspect --format '{{.State.ExitCode}}' s"),
+            "0",
+            "{image}"
+        );
+        assert_eq!(kernel_state(&node), "disabled");
+        let words = must(&node, "podman logs s 2>&1; podman rm s >/dev/null");
+        assert!(
+            words.contains("EXIT: unregistered from user space"),
+            "{image}: {words}"
+        );
+    }
+}
+
+#[test]
+fn schedulers_attach_and_detach_through_containerd() {
+    let (node, _turn) = machine();
+    for (image, ops) in [
+        ("scx_lab:1.0.0", "lab_1.0.0"),
+        ("scx_lab:1.1.0", "lab_1.1.0"),
+        ("scx_bpfland:latest", "bpfland_"),
+    ] {
+        let image = format!("registry.lab:5000/{image}");
+        must(
+            &node,
+            &format!("ctr images pull --plain-http {image} && {CTR} --detach {image} s"),
+        );
+        let attached = await_ops(&node);
+        assert!(attached.starts_with(ops), "{image} attached as {attached}");
+        must(&node, "ctr tasks kill --signal SIGTERM s");
+        await_default(&node);
+        eventually("the container ends", PATIENCE, || {
+            (shell(&node, "ctr tasks delete s").status == 0).then_some(())
+        });
+        must(&node, "ctr containers delete s");
+    }
+}
+
+/// What a fault looks like from outside: the exit code, the scheduler's words, the kernel's.
+struct Fault {
+    arguments: &'static str,
+    code: i32,
+    says: &'static str,
+    kernel: &'static str,
+}
+
+const FAULTS: &[Fault] = &[
+    Fault {
+        arguments: "--fault stall --timeout 2s",
+        code: 1,
+        says: "EXIT: runnable task stall (",
+        kernel: "disabled (runnable task stall)",
+    },
+    Fault {
+        arguments: "--fault scx-error",
+        code: 1,
+        says: "EXIT: scx_bpf_error (",
+        kernel: "disabled (scx_bpf_error)",
+    },
+    Fault {
+        arguments: "--fault runtime-error",
+        code: 1,
+        says: "EXIT: runtime error (",
+        kernel: "disabled (runtime error)",
+    },
+    Fault {
+        arguments: "--fault bpf-exit",
+        code: 1,
+        says: "EXIT: unregistered from BPF (",
+        kernel: "disabled (unregistered from BPF)",
+    },
+    Fault {
+        arguments: "--fault verifier",
+        code: 1,
+        says: "",
+        kernel: "",
+    },
+    Fault {
+        arguments: "--fault refuse",
+        code: 1,
+        says: "",
+        kernel: "",
+    },
+    Fault {
+        arguments: "--fault exit --after 2s",
+        code: 3,
+        says: "",
+        kernel: "disabled (unregistered from user space)",
+    },
+];
+
+#[test]
+fn every_fault_is_told_by_the_kernel_and_the_scheduler() {
+    let (node, _turn) = machine();
+    for fault in FAULTS {
+        must(&node, "dmesg --clear");
+        let said = shell(
+            &node,
+            &format!(
+                "{PODMAN} --rm registry.lab:5000/scx_lab:1.0.0 --name faulty {}",
+                fault.arguments
+            ),
+        );
+        let words = format!("{}{}", said.out, said.err);
+        assert_eq!(said.status, fault.code, "{}: {words}", fault.arguments);
+        assert!(words.contains(fault.says), "{}: {words}", fault.arguments);
+        let kernel = must(&node, "dmesg");
+        assert!(
+            kernel.contains(fault.kernel),
+            "{}: {kernel}",
+            fault.arguments
+        );
+        assert_eq!(kernel_state(&node), "disabled", "{}", fault.arguments);
+    }
+}
+
+#[test]
+fn the_kernel_names_who_pulled_the_brake() {
+    let (node, _turn) = machine();
+    must(
+        &node,
+        &format!("{PODMAN} --detach --name s registry.lab:5000/scx_lab:1.0.0"),
+    );
+    await_ops(&node);
+    must(&node, "echo S > /proc/sysrq-trigger");
+    assert_eq!(must(&node, "podman wait s"), "1");
+    let words = must(&node, "podman logs s 2>&1; podman rm s >/dev/null");
+    assert!(words.contains("EXIT: disabled by sysrq-S"), "{words}");
+    assert_eq!(kernel_state(&node), "disabled");
+}
+
+#[test]
+fn a_second_scheduler_is_refused_and_the_first_goes_on() {
+    let (node, _turn) = machine();
+    must(
+        &node,
+        &format!("{PODMAN} --detach --name s registry.lab:5000/scx_lab:1.0.0"),
+    );
+    await_ops(&node);
+    let said = shell(
+        &node,
+        &format!("{PODMAN} --rm registry.lab:5000/scx_lab:1.1.0"),
+    );
+    let words = format!("{}{}", said.out, said.err);
+    assert_eq!(said.status, 1, "{words}");
+    assert!(
+        words.contains("another sched_ext scheduler is already running"),
+        "{words}"
+    );
+    assert_eq!(await_ops(&node), "lab_1.0.0");
+    must(&node, "podman rm --force --time 30 s");
+    await_default(&node);
+}
+
+#[test]
+fn slow_and_deaf_schedulers() {
+    let (node, _turn) = machine();
+    must(
+        &node,
+        &format!(
+            "{PODMAN} --detach --name s registry.lab:5000/scx_lab:1.0.0 --fault slow-attach --after 15s"
+        ),
+    );
+    assert_eq!(
+        must(&node, "podman inspect --format '{{.State.Running}}' s"),
+        "true"
+    );
+    assert_eq!(
+        kernel_state(&node),
+        "disabled",
+        "it runs and is not attached yet"
+    );
+    await_ops(&node);
+    must(&node, "podman rm --force --time 30 s");
+    await_default(&node);
+
+    must(
+        &node,
+        &format!("{PODMAN} --detach --name s registry.lab:5000/scx_lab:ignore-sigterm"),
+    );
+    await_ops(&node);
+    must(&node, "podman stop --time 5 s");
+    assert_eq!(
+        must(
+            &node,
+            "podman inspect --format '{{.State.ExitCode}}' s; podman rm s >/dev/null"
+        ),
+        "137"
+    );
+    await_default(&node);
+}
+
+#[test]
+fn hotplug_is_left_to_the_kernel_and_the_scheduler_comes_back() {
+    let (node, _turn) = machine();
+    must(
+        &node,
+        &format!("{PODMAN} --detach --name s registry.lab:5000/scx_lab:1.0.0"),
+    );
+    await_ops(&node);
+    let before: u64 = must(&node, "cat /sys/kernel/sched_ext/enable_seq")
+        .parse()
+        .unwrap();
+    must(&node, "echo 0 > /sys/devices/system/cpu/cpu1/online");
+    eventually("the scheduler attaches again", PATIENCE, || {
+        let now: u64 = must(&node, "cat /sys/kernel/sched_ext/enable_seq")
+            .parse()
+            .unwrap();
+        (now > before && kernel_state(&node) == "enabled").then_some(())
+    });
+    must(&node, "echo 1 > /sys/devices/system/cpu/cpu1/online");
+    let words = must(&node, "podman logs s 2>&1");
+    assert!(
+        words.contains("EXIT: unregistered from the main kernel"),
+        "{words}"
+    );
+    must(&node, "podman rm --force --time 30 s");
+    await_default(&node);
+}
+
+#[test]
+fn commands_and_files_reach_the_node_as_they_are() {
+    let (node, _turn) = machine();
+    assert_eq!(
+        node.run(&["printf", "%s|", "a b", "$HOME", "it's"])
+            .unwrap()
+            .out,
+        "a b|$HOME|it's|"
+    );
+    assert_eq!(shell(&node, "exit 42").status, 42);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file with blanks");
+    std::fs::write(&file, [0_u8, 255, 10]).unwrap();
+    let cp = |from: &str, to: &str| {
+        std::process::Command::new(support::LAB)
+            .env("SCHEDKIT_LAB_STATE", support::state_folder())
+            .args(["--name", "test-machine", "cp", from, to])
+            .status()
+            .unwrap()
+    };
+    let back = folder.path().join("back");
+    assert!(cp(file.to_str().unwrap(), "node1:/root/there").success());
+    assert!(cp("node1:/root/there", back.to_str().unwrap()).success());
+    assert_eq!(std::fs::read(back).unwrap(), [0, 255, 10]);
+    assert!(
+        node.console().contains("lab: node1 is up"),
+        "{}",
+        node.console()
+    );
+}
