@@ -89,21 +89,42 @@ pub fn install(cache: &Cache, packages: &[String]) -> Result<(), DebianError> {
     })
 }
 
-/// An apt of our own for the nodes' release.
+/// An apt of our own.
 pub struct Archive {
     folder: PathBuf,
     mirror: String,
+    suites: Vec<String>,
+    architecture: &'static str,
     log: PathBuf,
 }
 
 impl Archive {
+    /// The nodes' release and its backports.
+    pub fn of_nodes(cache: &Cache) -> Result<Self, DebianError> {
+        let suites = vec![SUITE.to_owned(), format!("{SUITE}-backports")];
+        Self::open(cache, "apt", suites, "amd64")
+    }
+
+    /// This machine's own release for another processor: libraries to build against.
+    pub fn of_arm64(cache: &Cache) -> Result<Self, DebianError> {
+        let release = os_release()?;
+        let suite = code_name(&release).ok_or(DebianError::NoMirror)?;
+        Self::open(cache, "apt-arm64", vec![suite.to_owned()], "arm64")
+    }
+
     /// Sets it up in the cache, without touching the network.
-    pub fn open(cache: &Cache) -> Result<Self, DebianError> {
-        let folder = cache.folder("apt")?;
+    fn open(
+        cache: &Cache,
+        name: &str,
+        suites: Vec<String>,
+        architecture: &'static str,
+    ) -> Result<Self, DebianError> {
         let archive = Self {
             mirror: mirror()?,
-            log: cache.log("apt"),
-            folder,
+            log: cache.log(name),
+            folder: cache.folder(name)?,
+            suites,
+            architecture,
         };
         for folder in ["lists/partial", "archives/partial"] {
             fs::create_dir_all(archive.folder.join(folder))?;
@@ -113,12 +134,11 @@ impl Archive {
         Ok(archive)
     }
 
-    /// The source lines of the nodes' release and its backports.
+    /// The source lines.
     pub fn sources(&self) -> String {
         let mirror = &self.mirror;
-        [SUITE.to_owned(), format!("{SUITE}-backports")]
-            .map(|suite| format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n"))
-            .concat()
+        let line = |suite| format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n");
+        self.suites.iter().map(line).collect()
     }
 
     /// Fetches the lists of packages: the first word with the network, so its failure says so.
@@ -157,7 +177,10 @@ impl Archive {
              Dir::State::status \"/dev/null\";\n\
              Dir::Cache \"{folder}\";\n\
              APT::Sandbox::User \"root\";\n\
-             Acquire::Retries \"3\";\n"
+             APT::Architecture \"{}\";\n\
+             APT::Architectures {{ \"{}\"; }};\n\
+             Acquire::Retries \"3\";\n",
+            self.architecture, self.architecture
         )
     }
 }
@@ -191,7 +214,6 @@ fn apt_get() -> Command {
 
 /// The mirror that this machine's own release comes from.
 fn mirror() -> Result<String, DebianError> {
-    let release = fs::read_to_string("/etc/os-release").map_err(|_| DebianError::NoMirror)?;
     let targets = command::read(Command::new("apt-get").args([
         "indextargets",
         "--format",
@@ -199,16 +221,25 @@ fn mirror() -> Result<String, DebianError> {
         "Created-By: Packages",
     ]))
     .map_err(|_| DebianError::NoMirror)?;
-    parse_mirror(&release, &targets).ok_or(DebianError::NoMirror)
+    parse_mirror(&os_release()?, &targets).ok_or(DebianError::NoMirror)
+}
+
+fn os_release() -> Result<String, DebianError> {
+    fs::read_to_string("/etc/os-release").map_err(|_| DebianError::NoMirror)
+}
+
+/// The running system's code name, which is the name of its release in the archive.
+fn code_name(os_release: &str) -> Option<&str> {
+    let name = os_release
+        .lines()
+        .find_map(|line| line.strip_prefix("VERSION_CODENAME="))?;
+    Some(name.trim_matches('"'))
 }
 
 /// Picks the source whose release is the code name of the running system, not one of its
 /// updates or a vendor's.
 fn parse_mirror(os_release: &str, index_targets: &str) -> Option<String> {
-    let code_name = os_release
-        .lines()
-        .find_map(|line| line.strip_prefix("VERSION_CODENAME="))?
-        .trim_matches('"');
+    let code_name = code_name(os_release)?;
     index_targets
         .lines()
         .find_map(|line| match line.split_once(' ') {

@@ -15,6 +15,7 @@ pub mod disk;
 pub mod environment;
 pub mod ground;
 pub mod keeper;
+pub mod lockfile;
 pub mod network;
 pub mod oci;
 pub mod parts;

@@ -105,7 +105,7 @@ pub enum PartError {
 pub fn gather(cache: &Cache, order: &Order, reporter: &Reporter) -> Result<Parts, PartError> {
     let missing = Missing::look(cache, order);
     preflight::check(cache, order, &missing)?;
-    let archive = Archive::open(cache)?;
+    let archive = Archive::of_nodes(cache)?;
     let release = match (&missing.kernel, missing.anything()) {
         (_, false) => None,
         (wanted, true) => {

@@ -22,7 +22,7 @@ const PODMAN: &str = "podman run --privileged --pid=host registry.lab:5000/scx_l
 
 fn kernels() -> Vec<KernelRelease> {
     let cache = Cache::new(lab::environment::cache_folder());
-    let archive = Archive::open(&cache).unwrap();
+    let archive = Archive::of_nodes(&cache).unwrap();
     archive.refresh(&cache).unwrap();
     let mut kernels = newest_of_each_series(&archive).unwrap();
     kernels.retain(|release| release.numbers() >= FIRST);

@@ -150,26 +150,26 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         arguments: "--fault bpf-exit",
-        code: 1,
+        code: 0,
         says: "EXIT: unregistered from BPF (",
         kernel: "disabled (unregistered from BPF)",
     },
     Fault {
         arguments: "--fault verifier",
         code: 1,
-        says: "",
+        says: "the kernel refused to load the BPF program",
         kernel: "",
     },
     Fault {
         arguments: "--fault refuse",
         code: 1,
-        says: "",
+        says: "EXIT: runtime error (ops.init() failed (",
         kernel: "",
     },
     Fault {
         arguments: "--fault exit --after 2s",
         code: 3,
-        says: "",
+        says: "leaving with exit code 3",
         kernel: "disabled (unregistered from user space)",
     },
 ];

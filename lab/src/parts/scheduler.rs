@@ -11,7 +11,9 @@ use std::process::Command;
 use super::{PartError, StockImage};
 use crate::cache::{Cache, Key};
 use crate::command;
+use crate::debian::Archive;
 use crate::ground::Scheduler;
+use crate::lockfile;
 use crate::oci::{File, Image, Index, shared_libraries};
 use crate::progress::Reporter;
 
@@ -213,20 +215,18 @@ fn workspace() -> PathBuf {
 
 /// A fingerprint of everything our scheduler is built from.
 fn lab_key() -> Key {
+    let workspace = workspace();
     let mut files = Vec::new();
-    collect_files(&workspace().join("lab/schedulers/scx_lab"), &mut files);
-    files.push(workspace().join("Cargo.lock"));
+    collect_files(&workspace.join("lab/schedulers/scx_lab"), &mut files);
     files.sort();
-    Key::of(files.iter().flat_map(|file| {
-        [
-            file.strip_prefix(workspace())
-                .unwrap_or(file)
-                .to_string_lossy()
-                .as_bytes()
-                .to_vec(),
-            fs::read(file).unwrap_or_default(),
-        ]
-    }))
+    let lock = fs::read_to_string(workspace.join("Cargo.lock")).unwrap_or_default();
+    let mut ingredients = vec![lockfile::closure(&lock, "scx_lab").into_bytes()];
+    for file in files {
+        let name = file.strip_prefix(&workspace).unwrap_or(&file);
+        ingredients.push(name.to_string_lossy().as_bytes().to_vec());
+        ingredients.push(fs::read(&file).unwrap_or_default());
+    }
+    Key::of(ingredients)
 }
 
 fn collect_files(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -254,30 +254,70 @@ fn lab_program(
     Ok(folder.join("scx_lab"))
 }
 
+/// The build has a folder of its own: cargo tells two checkouts of one package apart by time
+/// stamps only, and a shared folder would hand out the other one's program.
 fn build_lab(cache: &Cache, platform: Platform, folder: &Path) -> Result<(), PartError> {
     let target = platform.rust_target();
-    let build = cache.folder("cargo-target/scx_lab")?;
-    command::run(
-        Command::new("cargo")
-            .current_dir(workspace())
-            .env("RUSTFLAGS", "-C target-feature=+crt-static")
-            .env("SCX_LAB_CLANG", CLANG)
-            .env("CARGO_TARGET_DIR", &build)
-            .args([
-                "build",
-                "--locked",
-                "--release",
-                "-p",
-                "scx_lab",
-                "--target",
-                target,
-            ]),
-        &cache.log("scx_lab"),
-    )?;
+    let build = folder.join("target");
+    let mut cargo = Command::new("cargo");
+    cargo
+        .current_dir(workspace())
+        .env("CARGO_TARGET_DIR", &build);
+    cargo
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .env("SCX_LAB_CLANG", CLANG);
+    cargo.args([
+        "build",
+        "--locked",
+        "--release",
+        "-p",
+        "scx_lab",
+        "--target",
+        target,
+    ]);
+    if platform == Platform::Arm64 {
+        cross(cache, &mut cargo, &folder.join("sysroot"))?;
+    }
+    command::run(&mut cargo, &cache.log("scx_lab"))?;
     fs::copy(
         build.join(target).join("release/scx_lab"),
         folder.join("scx_lab"),
     )?;
+    fs::remove_dir_all(&build)?;
+    Ok(())
+}
+
+/// Makes a build one for arm64: Rust's library, the cross compiler and Debian's libraries for
+/// that processor, unpacked beside the build so that this machine's packages stay as they are.
+fn cross(cache: &Cache, cargo: &mut Command, sysroot: &Path) -> Result<(), PartError> {
+    let target = Platform::Arm64.rust_target();
+    let log = cache.log("scx_lab");
+    if command::read(Command::new("rustc").args(["--print", "target-libdir", "--target", target]))
+        .is_ok_and(|folder| !Path::new(folder.trim()).is_dir())
+    {
+        command::run(Command::new("rustup").args(["target", "add", target]), &log)?;
+    }
+    let archive = Archive::of_arm64(cache)?;
+    archive.refresh(cache)?;
+    for package in ["libelf-dev", "zlib1g-dev"] {
+        archive.unpack(package, sysroot)?;
+    }
+    let include = sysroot.join("usr/include");
+    let include = include.display();
+    cargo.env(
+        "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER",
+        "aarch64-linux-gnu-gcc",
+    );
+    cargo.env("CC_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-gcc");
+    cargo.env("AR_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-ar");
+    cargo.env(
+        "LIBBPF_SYS_EXTRA_CFLAGS",
+        format!("-I{include} -I{include}/aarch64-linux-gnu"),
+    );
+    cargo.env(
+        "LIBBPF_SYS_LIBRARY_PATH_aarch64_unknown_linux_gnu",
+        sysroot.join("usr/lib/aarch64-linux-gnu"),
+    );
     Ok(())
 }
 
@@ -289,7 +329,7 @@ fn bpfland_key() -> Key {
 fn bpfland_program(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
     let folder = cache.part("scx_bpfland", &bpfland_key(), |folder| {
         reporter.step(format!("building scx_bpfland {BPFLAND}"), || {
-            let build = cache.folder("cargo-target/scx_bpfland")?;
+            let build = folder.join("target");
             command::run(
                 Command::new("cargo")
                     .current_dir(folder)

@@ -9,7 +9,7 @@ use lab::parts::kernel;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let cache = args.cache();
-    let archive = Archive::open(&cache)?;
+    let archive = Archive::of_nodes(&cache)?;
     archive.refresh(&cache)?;
     for release in kernel::newest_of_each_series(&archive)? {
         writeln!(std::io::stdout(), "{release}")?;
