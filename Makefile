@@ -12,6 +12,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: check-tools ## Boot a node, run a scheduler on it as a pod, show what the kernel says
+	cargo build --quiet --package lab --bin lab --example demo
 	cargo run --quiet --package lab --example demo
 
 test: prepare lint unit e2e ## Everything that must be green before a change lands

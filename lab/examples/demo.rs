@@ -3,7 +3,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
@@ -12,7 +12,17 @@ use lab::{Event, Ground, Lab, Order};
 const MANIFEST: &str = include_str!("demo.yaml");
 const PATIENCE: Duration = Duration::from_secs(180);
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    match demo() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "demo: {}", lab::sentence(error.as_ref()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn demo() -> anyhow::Result<()> {
     title("A node with its own kernel joins a real Kubernetes")?;
     let lab = Lab::up(
         &Order::new("demo", Ground::Cluster, Path::new(".lab")),
