@@ -20,7 +20,12 @@ fn machine() -> (Node<'static>, MutexGuard<'static, ()>) {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let lab = LAB.get_or_init(|| up(&order("test-machine", Ground::Machine, 1)));
-    (lab.node("node1").unwrap(), turn)
+    let node = lab.node("node1").unwrap();
+    // What a failed test left behind is not the next one's fault.
+    let clear = "podman rm --all --force --time 5; ctr tasks delete --force s; ctr containers delete s; true";
+    shell(&node, clear);
+    await_default(&node);
+    (node, turn)
 }
 
 fn shell(node: &Node<'_>, script: &str) -> Said {

@@ -15,7 +15,7 @@ use crate::disk;
 use crate::progress::Reporter;
 
 const PACKAGES: &str = "ca-certificates,conntrack,containerd,containernetworking-plugins,crun,\
-                        golang-github-containers-common,iproute2,iptables,kmod,openssh-server,podman,procps,runc,socat,strace";
+                        golang-github-containers-common,iproute2,iptables,kmod,nftables,openssh-server,podman,procps,runc";
 
 /// Sparse: what a node does not use takes no room.
 const MEBIBYTES: u64 = 6 << 10;
