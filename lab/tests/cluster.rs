@@ -186,7 +186,7 @@ fn pods_on_different_nodes_reach_each_other_and_exec_works() {
     // Nothing listens there: being refused is the answer of the other node's pod, a time-out would not be.
     let refused = [
         "--silent",
-        "--show-error",
+        "--verbose",
         "--max-time",
         "60",
         &format!("http://{ip}:9/"),
@@ -194,7 +194,7 @@ fn pods_on_different_nodes_reach_each_other_and_exec_works() {
     apply(lab, &curl_pod("knocks", "node1", &refused));
     await_phase(lab, "knocks", "Failed");
     let logs = kubectl(lab, &["logs", "knocks"]).out;
-    assert!(logs.contains("refused"), "{logs}");
+    assert!(logs.contains("Connection refused"), "{logs}");
     for pod in ["stays", "knocks"] {
         kubectl(
             lab,

@@ -103,16 +103,16 @@ pub fn newest(archive: &Archive, series: &str) -> Result<KernelRelease, KernelEr
     }
 }
 
-/// The newest kernel of every series that Debian offers, oldest series first.
-pub fn newest_of_each_series(archive: &Archive) -> Result<Vec<KernelRelease>, KernelError> {
-    let mut newest = BTreeMap::new();
+/// Every kernel that Debian offers: a list a series, oldest series first, newest release first.
+pub fn by_series(archive: &Archive) -> Result<Vec<Vec<KernelRelease>>, KernelError> {
     let mut releases = offered(&archive.names("linux-image-")?);
     releases.sort();
-    for release in releases {
+    let mut series: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for release in releases.into_iter().rev() {
         let [major, minor, _] = release.numbers();
-        newest.insert((major, minor), release);
+        series.entry((major, minor)).or_default().push(release);
     }
-    Ok(newest.into_values().collect())
+    Ok(series.into_values().collect())
 }
 
 /// Fetches and unpacks a kernel, unless it is there.

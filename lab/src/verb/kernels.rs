@@ -11,7 +11,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let cache = args.cache();
     let archive = Archive::of_nodes(&cache)?;
     archive.refresh(&cache)?;
-    for release in kernel::newest_of_each_series(&archive)? {
+    for release in kernel::by_series(&archive)?
+        .iter()
+        .flat_map(|series| series.first())
+    {
         writeln!(std::io::stdout(), "{release}")?;
     }
     Ok(ExitCode::SUCCESS)
