@@ -18,7 +18,7 @@ use crate::cache::{Cache, CacheError};
 use crate::command::CommandError;
 use crate::debian::{self, Archive, DebianError};
 use crate::disk::DiskError;
-use crate::ground::{Goal, Order};
+use crate::ground::{Goal, Ground, Order};
 use crate::oci::{Image, Index};
 use crate::preflight::{self, PreflightError};
 use crate::progress::Reporter;
@@ -139,15 +139,16 @@ fn make(
                 .then(|| kube::make(cache, reporter))
                 .transpose()
         });
-        let rust = scope.spawn(|| stock(cache, order, reporter));
+        let rust = scope.spawn(|| schedulers(cache, order, reporter));
         let debian = scope.spawn(move || debian_parts(cache, order, reporter, archive, release));
         let (registry, disks) = join(debian)?;
-        let stock = join(rust)?;
+        let mut stock = join(rust)?;
         let binaries = join(go)?;
-        let kubelet_disk = match (&binaries, &disks) {
-            (Some(binaries), Some(_)) => Some(kube::kubelet_disk(cache, binaries, reporter)?),
-            _ => None,
-        };
+        let mut kubelet_disk = None;
+        if let (Some(binaries), Some(_)) = (&binaries, &disks) {
+            kubelet_disk = Some(kube::kubelet_disk(cache, binaries, reporter)?);
+            stock.extend(support::stock(cache, binaries, reporter)?);
+        }
         let node = disks.map(|(kernel, root_disk)| NodeParts {
             kernel,
             root_disk,
@@ -190,14 +191,16 @@ fn debian_parts(
     Ok((registry, Some((kernel, root_disk))))
 }
 
-fn stock(cache: &Cache, order: &Order, reporter: &Reporter) -> Result<Vec<StockImage>, PartError> {
+fn schedulers(
+    cache: &Cache,
+    order: &Order,
+    reporter: &Reporter,
+) -> Result<Vec<StockImage>, PartError> {
     let mut stock = Vec::new();
-    if !order.ground.has_nodes() {
-        return Ok(stock);
-    }
-    stock.extend(support::stock(cache, reporter)?);
-    for scheduler in &order.schedulers {
-        stock.extend(scheduler::stock(cache, *scheduler, reporter)?);
+    if order.ground.has_nodes() {
+        for which in &order.schedulers {
+            stock.extend(scheduler::stock(cache, *which, reporter)?);
+        }
     }
     Ok(stock)
 }
@@ -243,7 +246,7 @@ impl Missing {
         if rust || order.goal == Goal::Prepared {
             packages.extend(scheduler::PACKAGES);
         }
-        if nodes && support::is_missing(cache) {
+        if order.ground == Ground::Cluster && support::is_missing(cache) {
             packages.extend(support::PACKAGES);
         }
         Self {

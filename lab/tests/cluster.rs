@@ -31,13 +31,13 @@ fn daemon_set(name: &str, image: &str) -> String {
     )
 }
 
-/// A pod that asks something once and ends.
-fn curl_pod(name: &str, node: &str, arguments: &[&str]) -> String {
+/// A pod that runs `kubectl` with the service account that every pod has.
+fn kubectl_pod(name: &str, node: &str, arguments: &[&str]) -> String {
     serde_json::json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
         "spec": {
-            "nodeName": node, "restartPolicy": "Never",
-            "containers": [{"name": "curl", "image": "registry.lab:5000/curl:1", "args": arguments}],
+            "nodeName": node, "restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
+            "containers": [{"name": "kubectl", "image": "registry.lab:5000/kubectl:1", "args": arguments}],
         },
     })
     .to_string()
@@ -125,43 +125,31 @@ fn schedulers_attach_as_daemon_sets_and_are_heard_through_kubectl() {
 }
 
 #[test]
-fn a_pod_reaches_the_api_server_and_checks_its_certificate() {
+fn a_pod_is_known_to_the_api_server_and_checks_its_certificate() {
     let lab = cluster();
-    let folder = "/var/run/secrets/kubernetes.io/serviceaccount";
-    let authority = format!("{folder}/ca.crt");
-    let arguments = [
-        "--silent",
-        "--show-error",
-        "--fail",
-        "--cacert",
-        &authority,
-        "https://10.96.0.1/version",
-    ];
-    apply(lab, &curl_pod("asks-api", "node1", &arguments));
-    await_phase(lab, "asks-api", "Succeeded");
-    let logs = kubectl(lab, &["logs", "asks-api"]);
+    apply(lab, &kubectl_pod("asks", "node1", &["auth", "whoami"]));
+    await_phase(lab, "asks", "Succeeded");
+    let logs = kubectl(lab, &["logs", "asks"]);
     assert!(
-        logs.out.contains("\"gitVersion\""),
+        logs.out.contains("system:serviceaccount:default:default"),
         "{} {}",
         logs.out,
         logs.err
     );
-    // Without the lab's authority the same request must fail: the check is a real one.
-    apply(
-        lab,
-        &curl_pod(
-            "asks-nobody",
-            "node1",
-            &[
-                "--silent",
-                "--cacert",
-                "/dev/null",
-                "https://10.96.0.1/version",
-            ],
-        ),
-    );
-    await_phase(lab, "asks-nobody", "Failed");
-    for pod in ["asks-api", "asks-nobody"] {
+    // Under a name that the certificate does not carry the request must fail: the check is real.
+    let doubt = [
+        "--certificate-authority=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
+        "--server=https://10.96.0.1",
+        "--tls-server-name=somebody.else",
+        "get",
+        "--raw",
+        "/version",
+    ];
+    apply(lab, &kubectl_pod("doubts", "node1", &doubt));
+    await_phase(lab, "doubts", "Failed");
+    let logs = kubectl(lab, &["logs", "doubts"]).out;
+    assert!(logs.contains("not somebody.else"), "{logs}");
+    for pod in ["asks", "doubts"] {
         kubectl(lab, &["delete", "pod", pod, "--wait=false"]);
     }
 }
@@ -169,36 +157,34 @@ fn a_pod_reaches_the_api_server_and_checks_its_certificate() {
 #[test]
 fn pods_on_different_nodes_reach_each_other_and_exec_works() {
     let lab = cluster();
-    // A telnet that nobody answers keeps curl waiting: a pod that stays.
-    apply(
+    let serve = ["proxy", "--address=0.0.0.0", "--accept-hosts=.*"];
+    apply(lab, &kubectl_pod("serves", "node2", &serve));
+    await_phase(lab, "serves", "Running");
+    let exec = kubectl(
         lab,
-        &curl_pod("stays", "node2", &["--silent", "telnet://10.77.0.1:5000"]),
+        &["exec", "serves", "--", "/kubectl", "version", "--client"],
     );
-    await_phase(lab, "stays", "Running");
+    assert!(
+        exec.out.starts_with("Client Version"),
+        "{} {}",
+        exec.out,
+        exec.err
+    );
     let ip = kubectl(
         lab,
-        &["get", "pod", "stays", "-o", "jsonpath={.status.podIP}"],
+        &["get", "pod", "serves", "-o", "jsonpath={.status.podIP}"],
     )
     .out;
     assert!(ip.starts_with("10.244.2."), "{ip}");
-    let exec = kubectl(lab, &["exec", "stays", "--", "/curl", "--version"]);
-    assert!(exec.out.starts_with("curl "), "{} {}", exec.out, exec.err);
-    // Nothing listens there: being refused is the answer of the other node's pod, a time-out would not be.
-    let refused = [
-        "--silent",
-        "--verbose",
-        "--max-time",
-        "60",
-        &format!("http://{ip}:9/"),
-    ];
-    apply(lab, &curl_pod("knocks", "node1", &refused));
-    await_phase(lab, "knocks", "Failed");
-    let logs = kubectl(lab, &["logs", "knocks"]).out;
-    assert!(logs.contains("Connection refused"), "{logs}");
-    for pod in ["stays", "knocks"] {
-        kubectl(
-            lab,
-            &["delete", "pod", pod, "--wait=false", "--grace-period=1"],
-        );
+    let server = format!("--server=http://{ip}:8001");
+    apply(
+        lab,
+        &kubectl_pod("visits", "node1", &[&server, "get", "--raw", "/version"]),
+    );
+    await_phase(lab, "visits", "Succeeded");
+    let logs = kubectl(lab, &["logs", "visits"]).out;
+    assert!(logs.contains("gitVersion"), "{logs}");
+    for pod in ["serves", "visits"] {
+        kubectl(lab, &["delete", "pod", pod, "--wait=false"]);
     }
 }

@@ -5,6 +5,8 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -322,7 +324,7 @@ fn commands_and_files_reach_the_node_as_they_are() {
     let file = folder.path().join("file with blanks");
     std::fs::write(&file, [0_u8, 255, 10]).unwrap();
     let cp = |from: &str, to: &str| {
-        std::process::Command::new(support::LAB)
+        Command::new(support::LAB)
             .env("SCHEDKIT_LAB_STATE", support::state_folder())
             .args(["--name", "test-machine", "cp", from, to])
             .status()
@@ -337,4 +339,26 @@ fn commands_and_files_reach_the_node_as_they_are() {
         "{}",
         node.console()
     );
+}
+
+#[test]
+fn the_console_answers_and_lets_go() {
+    let (_node, _turn) = machine();
+    let mut console = Command::new(support::LAB)
+        .env("SCHEDKIT_LAB_STATE", support::state_folder())
+        .args(["--name", "test-machine", "console", "node1"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut keyboard = console.stdin.take().unwrap();
+    keyboard.write_all(b"echo answer-$((40+2))\n").unwrap();
+    let lines = BufReader::new(console.stdout.take().unwrap()).lines();
+    let answered = lines
+        .map_while(Result::ok)
+        .any(|line| line.contains("answer-42"));
+    assert!(answered, "the console ended without an answer");
+    keyboard.write_all(&[0x1d]).unwrap();
+    assert!(console.wait().unwrap().success());
 }

@@ -1,23 +1,22 @@
 //! Small images that pods need besides schedulers: the process that holds a pod's namespaces,
-//! and one that can ask the API server something from inside a pod.
+//! and `kubectl`, which speaks to the API server from inside a pod as any program there would.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use super::kube::Binaries;
 use super::{PartError, StockImage};
 use crate::cache::{Cache, Key};
 use crate::command;
-use crate::oci::{File, Image, shared_libraries};
+use crate::oci::{File, Image};
 use crate::progress::Reporter;
 
 const PAUSE: &str = include_str!("../../images/pause.c");
 
 /// What this machine must have to make them.
-pub const PACKAGES: &[&str] = &["curl", "gcc", "libc6-dev"];
-
-const CURL: &str = "/usr/bin/curl";
+pub const PACKAGES: &[&str] = &["gcc", "libc6-dev"];
 
 fn key() -> Key {
     Key::of([PAUSE])
@@ -28,29 +27,28 @@ pub fn is_missing(cache: &Cache) -> bool {
     cache.find("pause", &key()).is_none()
 }
 
-/// The images, their programs built unless they are there.
-pub fn stock(cache: &Cache, reporter: &Reporter) -> Result<Vec<StockImage>, PartError> {
-    let pause = pause(cache, reporter)?;
-    let pause = [File {
-        from: pause,
-        to: "/pause".into(),
-    }];
-    let mut curl = shared_libraries(CURL.as_ref())?;
-    curl.push(File {
-        from: CURL.into(),
-        to: "/curl".into(),
-    });
+/// The images of a cluster, their programs built unless they are there.
+pub fn stock(
+    cache: &Cache,
+    binaries: &Binaries,
+    reporter: &Reporter,
+) -> Result<Vec<StockImage>, PartError> {
     Ok(vec![
-        single("pause", &pause, "/pause")?,
-        single("curl", &curl, "/curl")?,
+        single("pause", pause(cache, reporter)?)?,
+        single("kubectl", binaries.program("kubectl"))?,
     ])
 }
 
-fn single(name: &str, files: &[File], program: &str) -> Result<StockImage, PartError> {
+fn single(name: &str, program: PathBuf) -> Result<StockImage, PartError> {
+    let inside = format!("/{name}");
+    let files = [File {
+        from: program,
+        to: PathBuf::from(&inside),
+    }];
     Ok(StockImage::Single {
         repository: name.to_owned(),
         tag: "1".to_owned(),
-        image: Image::new("amd64", files, &[program], &BTreeMap::new())?,
+        image: Image::new("amd64", &files, &[&inside], &BTreeMap::new())?,
     })
 }
 
