@@ -6,12 +6,12 @@ LAB := cargo run --quiet --package lab --
 ALL_SCHEDULERS := --scheduler scx_lab --scheduler scx_bpfland
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long bench prepare lint unit e2e deny check-tools
+.PHONY: help demo test test-long bench prepare lint unit e2e deny bootstrap
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: check-tools ## Boot a node, run a scheduler on it as a pod, show what the kernel says
+demo: bootstrap ## Boot a node, run a scheduler on it as a pod, show what the kernel says
 	cargo build --quiet --package lab --bin lab --example demo
 	cargo run --quiet --package lab --example demo
 
@@ -23,7 +23,10 @@ test-long: prepare deny ## The slow courses: every kernel series that Debian off
 bench: prepare ## The measurements
 	cargo bench --package lab
 
-prepare: check-tools
+bootstrap:
+	@lab/bootstrap
+
+prepare: bootstrap
 	$(LAB) prepare --nodes 2 $(ALL_SCHEDULERS)
 
 lint: ## Format, clippy, rustdoc, layers
@@ -32,7 +35,7 @@ lint: ## Format, clippy, rustdoc, layers
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	cargo run --quiet --package xtask -- tidy
 
-unit: ## Tests that need neither root nor a virtual machine
+unit: ## Tests that need no root, no lab and no network
 	cargo test --workspace --locked
 
 # One file after the other and one test after the other: they share two cores.

@@ -52,9 +52,14 @@ fn demo() -> anyhow::Result<()> {
 }
 
 fn show(event: &Event) {
-    if let Event::Started { what, .. } = event {
-        let _ = writeln!(std::io::stdout(), "  {what} …");
-    }
+    let line = match event {
+        Event::Started { what, .. } => format!("  {what} …"),
+        Event::Finished { millis, .. } => {
+            format!("    {}.{} s", millis / 1000, millis % 1000 / 100)
+        }
+        Event::Ready { .. } | Event::Failed { .. } => return,
+    };
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 /// The kernel's own state, nobody's opinion of it.
@@ -91,7 +96,7 @@ fn on_node(lab: &Lab, script: &str) -> anyhow::Result<()> {
 fn kubectl(lab: &Lab, words: &[&str]) -> anyhow::Result<()> {
     say(&format!("$ kubectl {}", words.join(" ")))?;
     ensure!(
-        lab.kubectl().args(words).status()?.success(),
+        lab.kubectl()?.args(words).status()?.success(),
         "kubectl failed"
     );
     Ok(())
@@ -99,7 +104,7 @@ fn kubectl(lab: &Lab, words: &[&str]) -> anyhow::Result<()> {
 
 fn apply(lab: &Lab) -> anyhow::Result<()> {
     say("$ kubectl apply -f lab/examples/demo.yaml")?;
-    let mut kubectl: Command = lab.kubectl();
+    let mut kubectl: Command = lab.kubectl()?;
     let mut kubectl = kubectl
         .args(["apply", "-f", "-"])
         .stdin(Stdio::piped())

@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};
 
+use crate::progress::Reporter;
+
 /// A folder of finished parts.
 #[derive(Clone, Debug)]
 pub struct Cache {
@@ -80,11 +82,12 @@ impl Cache {
 
     /// Gives the finished part, making it first when it is missing. `make` fills an empty
     /// folder; if it fails or is killed the part does not exist. Of several processes that
-    /// want the same part one makes it and the others wait.
+    /// want the same part one makes it and the others wait, and say so.
     pub fn part<E: From<CacheError>>(
         &self,
         name: &str,
         key: &Key,
+        reporter: &Reporter,
         make: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
         if let Some(path) = self.find(name, key) {
@@ -92,10 +95,16 @@ impl Cache {
         }
         // A name may have several levels; the places where it is made and locked have one.
         let flat = format!("{}-{}", name.replace('/', "-"), key.as_str());
-        let _lock = self.lock(&flat)?;
+        let _lock = match self.try_lock(&flat)? {
+            Some(lock) => lock,
+            None => reporter.step(format!("waiting for another lab to make {name}"), || {
+                self.lock(&flat)
+            })?,
+        };
         if let Some(path) = self.find(name, key) {
             return Ok(path);
         }
+        self.sweep();
         let making = self.root.join("making").join(&flat);
         self.at(&making, || fresh_folder(&making))?;
         let made = make(&making);
@@ -109,6 +118,27 @@ impl Cache {
             fs::rename(&making, &finished)
         })?;
         Ok(finished)
+    }
+
+    /// Removes what killed makers left behind: whatever is being made has its lock held.
+    fn sweep(&self) {
+        for entry in fs::read_dir(self.root.join("making"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            if let Ok(Some(_free)) = self.try_lock(&entry.file_name().to_string_lossy()) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    fn try_lock(&self, name: &str) -> Result<Option<File>, CacheError> {
+        let path = self.folder("locks")?.join(name);
+        let file = self.at(&path, || File::create(&path))?;
+        Ok(flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .is_ok()
+            .then_some(file))
     }
 
     /// Holds a name for as long as the returned file lives.
@@ -160,6 +190,10 @@ mod tests {
         Key::of([text])
     }
 
+    fn quiet() -> Reporter {
+        Reporter::new(io::sink())
+    }
+
     #[test]
     fn borders_between_ingredients_count() {
         assert_ne!(Key::of(["ab", "c"]), Key::of(["a", "bc"]));
@@ -173,7 +207,7 @@ mod tests {
         let made = AtomicUsize::new(0);
         for _ in 0..2 {
             let part = cache
-                .part::<CacheError>("bread", &key("rye"), |dir| {
+                .part::<CacheError>("bread", &key("rye"), &quiet(), |dir| {
                     made.fetch_add(1, Ordering::SeqCst);
                     fs::write(dir.join("loaf"), "rye").unwrap();
                     Ok(())
@@ -189,7 +223,7 @@ mod tests {
     fn a_part_that_failed_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(folder.path().to_owned());
-        let failed = cache.part("bread", &key("rye"), |dir| {
+        let failed = cache.part("bread", &key("rye"), &quiet(), |dir| {
             fs::write(dir.join("dough"), "").unwrap();
             Err(CacheError {
                 path: dir.to_owned(),
@@ -213,10 +247,13 @@ mod tests {
             .join(format!("making/bread-{}", key("rye").as_str()));
         fs::create_dir_all(&left).unwrap();
         fs::write(left.join("half"), "").unwrap();
+        let older = folder.path().join("making/bread-of-an-older-recipe");
+        fs::create_dir(&older).unwrap();
         let part = cache
-            .part::<CacheError>("bread", &key("rye"), |_| Ok(()))
+            .part::<CacheError>("bread", &key("rye"), &quiet(), |_| Ok(()))
             .unwrap();
         assert_eq!(fs::read_dir(part).unwrap().count(), 0);
+        assert!(!older.exists());
     }
 
     #[test]
@@ -228,7 +265,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     cache
-                        .part::<CacheError>("bread", &key("rye"), |_| {
+                        .part::<CacheError>("bread", &key("rye"), &quiet(), |_| {
                             made.fetch_add(1, Ordering::SeqCst);
                             std::thread::sleep(Duration::from_millis(50));
                             Ok(())

@@ -46,6 +46,7 @@ pub enum CommandError {
 pub fn run(command: &mut Command, log: &Path) -> Result<(), CommandError> {
     let output = append(log)?;
     let errors = append(log)?;
+    let begin = output.metadata().map_or(0, |file| file.len());
     let status = command
         .stdin(Stdio::null())
         .stdout(output)
@@ -55,8 +56,12 @@ pub fn run(command: &mut Command, log: &Path) -> Result<(), CommandError> {
     if status.success() {
         return Ok(());
     }
-    let text = std::fs::read_to_string(log).unwrap_or_default();
-    Err(failed(command, status, &text))
+    let text = std::fs::read(log).unwrap_or_default();
+    // What stood there before was said by others.
+    let own = text
+        .get(usize::try_from(begin).unwrap_or(0)..)
+        .unwrap_or_default();
+    Err(failed(command, status, &String::from_utf8_lossy(own)))
 }
 
 /// Runs a program to its end and gives what it wrote to standard output.
@@ -128,6 +133,18 @@ mod tests {
             .to_string();
         assert!(error.contains("exit status: 3"), "{error}");
         assert!(error.ends_with("\n    one\n    two"), "{error}");
+    }
+
+    #[test]
+    fn words_of_earlier_programs_are_not_repeated() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        run(Command::new("echo").arg("before"), &log).unwrap();
+        let error = run(Command::new("sh").args(["-c", "echo after; exit 1"]), &log).unwrap_err();
+        assert!(
+            error.to_string().ends_with("exit status: 1\n    after"),
+            "{error}"
+        );
     }
 
     #[test]

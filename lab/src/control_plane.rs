@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use crate::network::{self, API};
@@ -33,7 +32,7 @@ pub enum ControlPlaneError {
     Io(#[from] io::Error),
 }
 
-/// Starts all four and waits until the API server says it is ready.
+/// Starts all four and waits until the API server says it is ready and the others listen.
 pub fn start(
     state: &State,
     binaries: &Binaries,
@@ -46,7 +45,7 @@ pub fn start(
     let etcd = start_etcd(state, binaries)?;
     let mut api_server = start_api_server(state, binaries, pki)?;
     let readyz = || {
-        Command::new(binaries.program("kubectl"))
+        network::insider(binaries.program("kubectl"))
             .arg("--kubeconfig")
             .arg(state.path("kubeconfig"))
             .args([
@@ -60,16 +59,21 @@ pub fn start(
             .output()
             .is_ok_and(|output| output.status.success())
     };
-    let listens =
-        || TcpStream::connect_timeout(&SocketAddr::V4(API), Duration::from_secs(1)).is_ok();
-    api_server.wait_until(PATIENCE, || listens() && readyz())?;
-    let controller_manager = start_controller_manager(state, binaries, pki, &inside)?;
-    let scheduler = start_scheduler(state, binaries, pki, &inside)?;
+    api_server.wait_until(PATIENCE, || listens(API) && readyz())?;
+    let mut controller_manager = start_controller_manager(state, binaries, pki, &inside)?;
+    let mut scheduler = start_scheduler(state, binaries, pki, &inside)?;
+    let own = |port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+    controller_manager.wait_until(PATIENCE, || listens(own(10257)))?;
+    scheduler.wait_until(PATIENCE, || listens(own(10259)))?;
     Ok(vec![etcd, api_server, controller_manager, scheduler])
 }
 
+fn listens(address: SocketAddrV4) -> bool {
+    TcpStream::connect_timeout(&SocketAddr::V4(address), Duration::from_secs(1)).is_ok()
+}
+
 fn start_etcd(state: &State, binaries: &Binaries) -> Result<Service, ControlPlaneError> {
-    let mut etcd = Command::new(binaries.program("etcd"));
+    let mut etcd = network::insider(binaries.program("etcd"));
     etcd.arg("--data-dir")
         .arg(state.path("etcd"))
         .args(["--unsafe-no-fsync", "--log-level=error"]);
@@ -97,7 +101,7 @@ fn start_api_server(
     let own = pki.api_server()?;
     let to_kubelets = pki.client("api-server-to-kubelet", "api-server", "system:masters")?;
     let authority = pki.authority();
-    let mut command = Command::new(binaries.program("kube-apiserver"));
+    let mut command = network::insider(binaries.program("kube-apiserver"));
     command.args([
         &format!("--etcd-servers={ETCD}"),
         "--bind-address=0.0.0.0",
@@ -148,7 +152,7 @@ fn start_controller_manager(
     )?;
     let config = state.path("controller-manager.kubeconfig");
     write_kubeconfig(&config, server, pki, &who)?;
-    let mut command = Command::new(binaries.program("kube-controller-manager"));
+    let mut command = network::insider(binaries.program("kube-controller-manager"));
     command.args([
         "--bind-address=127.0.0.1",
         "--leader-elect=false",
@@ -175,7 +179,7 @@ fn start_scheduler(
     let who = pki.client("scheduler", "system:kube-scheduler", "lab")?;
     let config = state.path("scheduler.kubeconfig");
     write_kubeconfig(&config, server, pki, &who)?;
-    let mut command = Command::new(binaries.program("kube-scheduler"));
+    let mut command = network::insider(binaries.program("kube-scheduler"));
     command
         .args(["--bind-address=127.0.0.1", "--leader-elect=false"])
         .arg("--kubeconfig")

@@ -90,6 +90,7 @@ pub fn install(cache: &Cache, packages: &[String]) -> Result<(), DebianError> {
 }
 
 /// An apt of our own.
+#[derive(Clone, Debug)]
 pub struct Archive {
     folder: PathBuf,
     mirror: String,
@@ -105,11 +106,13 @@ impl Archive {
         Self::open(cache, "apt", suites, "amd64")
     }
 
-    /// This machine's own release for another processor: libraries to build against.
-    pub fn of_arm64(cache: &Cache) -> Result<Self, DebianError> {
+    /// This machine's own release, for this processor or another: what is built against it or
+    /// runs on this machine without being installed.
+    pub fn of_this_machine(cache: &Cache, architecture: &'static str) -> Result<Self, DebianError> {
         let release = os_release()?;
         let suite = code_name(&release).ok_or(DebianError::NoMirror)?;
-        Self::open(cache, "apt-arm64", vec![suite.to_owned()], "arm64")
+        let name = format!("apt-{suite}-{architecture}");
+        Self::open(cache, &name, vec![suite.to_owned()], architecture)
     }
 
     /// Sets it up in the cache, without touching the network.
@@ -129,8 +132,17 @@ impl Archive {
         for folder in ["lists/partial", "archives/partial"] {
             fs::create_dir_all(archive.folder.join(folder))?;
         }
-        fs::write(archive.folder.join("sources.list"), archive.sources())?;
-        fs::write(archive.folder.join("apt.conf"), archive.configuration())?;
+        for (name, text) in [
+            ("sources.list", archive.sources()),
+            ("apt.conf", archive.configuration()),
+        ] {
+            // Another lab's apt may be reading it.
+            let draft = archive
+                .folder
+                .join(format!("{name}.{}", std::process::id()));
+            fs::write(&draft, text)?;
+            fs::rename(&draft, archive.folder.join(name))?;
+        }
         Ok(archive)
     }
 
@@ -157,9 +169,21 @@ impl Archive {
         Ok(names.lines().map(str::to_owned).collect())
     }
 
-    /// Fetches a package and unpacks its files; runs none of its scripts.
+    /// Fetches a package and unpacks its files; runs none of its scripts, starts no service.
     pub fn unpack(&self, package: &str, into: &Path) -> Result<(), DebianError> {
-        unpack(self.apt("apt-get"), package, into, &self.log)
+        let download = into.join(".download");
+        fs::create_dir_all(&download)?;
+        let mut apt = self.apt("apt-get");
+        command::run(
+            apt.args(["download", package]).current_dir(&download),
+            &self.log,
+        )?;
+        for file in fs::read_dir(&download)? {
+            let mut dpkg = Command::new("dpkg");
+            command::run(dpkg.arg("-x").arg(file?.path()).arg(into), &self.log)?;
+        }
+        fs::remove_dir_all(&download)?;
+        Ok(())
     }
 
     fn apt(&self, program: &str) -> Command {
@@ -185,27 +209,6 @@ impl Archive {
     }
 }
 
-/// Fetches a package of this machine's own release and unpacks its files: the program is
-/// there without its service being started.
-pub fn unpack_own(cache: &Cache, package: &str, into: &Path) -> Result<(), DebianError> {
-    unpack(apt_get(), package, into, &cache.log("apt"))
-}
-
-fn unpack(mut apt: Command, package: &str, into: &Path, log: &Path) -> Result<(), DebianError> {
-    let download = into.join(".download");
-    fs::create_dir_all(&download)?;
-    let apt = apt.args(["-o", "APT::Sandbox::User=root", "download", package]);
-    command::run(apt.current_dir(&download), log)?;
-    for file in fs::read_dir(&download)? {
-        command::run(
-            Command::new("dpkg").arg("-x").arg(file?.path()).arg(into),
-            log,
-        )?;
-    }
-    fs::remove_dir_all(&download)?;
-    Ok(())
-}
-
 fn apt_get() -> Command {
     let mut command = Command::new("apt-get");
     command.env("DEBIAN_FRONTEND", "noninteractive");
@@ -216,8 +219,10 @@ fn apt_get() -> Command {
 fn mirror() -> Result<String, DebianError> {
     let targets = command::read(Command::new("apt-get").args([
         "indextargets",
+        // Also for sources whose lists were never fetched: a fresh machine has none.
+        "--no-release-info",
         "--format",
-        "$(REPO_URI) $(RELEASE)",
+        "$(REPO_URI) $(RELEASE) $(COMPONENT)",
         "Created-By: Packages",
     ]))
     .map_err(|_| DebianError::NoMirror)?;
@@ -236,16 +241,22 @@ fn code_name(os_release: &str) -> Option<&str> {
     Some(name.trim_matches('"'))
 }
 
-/// Picks the source whose release is the code name of the running system, not one of its
-/// updates or a vendor's.
+/// Picks the source of the running system's own release, by its code name or as `stable`: Debian's
+/// component `main`, and with other vendors about, a repository that is called `debian`.
 fn parse_mirror(os_release: &str, index_targets: &str) -> Option<String> {
     let code_name = code_name(os_release)?;
-    index_targets
-        .lines()
-        .find_map(|line| match line.split_once(' ') {
-            Some((uri, release)) if release == code_name => Some(uri.to_owned()),
-            _ => None,
-        })
+    let main_of = |wanted: &str| {
+        let fits = |line: &&str| line.ends_with(&format!(" {wanted} main"));
+        let lines = index_targets.lines().filter(fits);
+        lines
+            .filter_map(|line| line.split(' ').next())
+            .collect::<Vec<_>>()
+    };
+    let called_debian = |uri: &&&str| uri.trim_end_matches('/').ends_with("/debian");
+    let (by_name, as_stable) = (main_of(code_name), main_of("stable"));
+    let mut debian = by_name.iter().chain(&as_stable).filter(called_debian);
+    let uri = debian.next().or(by_name.first())?;
+    Some((*uri).to_owned())
 }
 
 #[cfg(test)]
@@ -256,23 +267,36 @@ mod tests {
 
     #[test]
     fn the_mirror_is_that_of_the_running_release() {
-        let targets = "http://security.example/debian-security/ bookworm-security\n\
-                       http://mirror.example/debian/ bookworm-updates\n\
-                       http://mirror.example/debian/ bookworm\n";
+        let targets = "http://vendor.example/linux/debian/ bookworm stable\n\
+                       http://vendor.example/tools/ bookworm main\n\
+                       http://security.example/debian-security/ bookworm-security main\n\
+                       http://mirror.example/debian/ bookworm-updates main\n\
+                       http://mirror.example/debian/ bookworm main\n";
         assert_eq!(
             parse_mirror(OS_RELEASE, targets).as_deref(),
             Some("http://mirror.example/debian/")
+        );
+        let stable =
+            "http://vendor.example/apt/ stable main\nhttp://mirror.example/debian stable main\n";
+        assert_eq!(
+            parse_mirror(OS_RELEASE, stable).as_deref(),
+            Some("http://mirror.example/debian")
+        );
+        let private = "http://cache.example/bookworm-copy/ bookworm main\n";
+        assert_eq!(
+            parse_mirror(OS_RELEASE, private).as_deref(),
+            Some("http://cache.example/bookworm-copy/")
         );
     }
 
     #[test]
     fn a_machine_without_debian_sources_has_no_mirror() {
         assert_eq!(
-            parse_mirror(OS_RELEASE, "http://vendor.example/apt/ stable\n"),
+            parse_mirror(OS_RELEASE, "http://vendor.example/apt/ stable main\n"),
             None
         );
         assert_eq!(
-            parse_mirror("ID=arch\n", "http://mirror.example/ bookworm\n"),
+            parse_mirror("ID=arch\n", "http://mirror.example/debian bookworm main\n"),
             None
         );
     }

@@ -1,5 +1,5 @@
-//! What the environment says about labs. The only room that reads it, for the command, the demo
-//! and the tests alike.
+//! What the environment says about the machine that labs run on, for the command, the demo and the
+//! tests alike. (Which lab a command means is in `args.rs`.)
 
 use std::env;
 use std::path::PathBuf;

@@ -154,7 +154,7 @@ impl Site<'_> {
             .is_some()
             .then(|| Pki::make(state.path("pki")))
             .transpose()?;
-        let keys = Keys::make(self.cache)?;
+        let keys = Keys::make(self.cache, reporter)?;
         let nodes: Vec<_> = (1..=order.node_count()).map(NodeIdentity::new).collect();
         let mut services = vec![reporter.step("filling the registry", || {
             registry::start(state, &parts.registry, &parts.stock)
@@ -210,7 +210,7 @@ impl Site<'_> {
             return Ok(());
         };
         vm.wait_until(NODE_PATIENCE, || {
-            Command::new(binaries.program("kubectl"))
+            network::insider(binaries.program("kubectl"))
                 .arg("--kubeconfig")
                 .arg(self.state.path("kubeconfig"))
                 .args([

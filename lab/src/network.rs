@@ -144,6 +144,25 @@ fn ip_batch(batch: &str) -> Result<(), NetworkError> {
     Err(io::Error::other("`ip -batch` refused to set up the bridge").into())
 }
 
+/// Variables that send a program's requests elsewhere; no proxy knows the lab's addresses.
+const PROXIES: [&str; 6] = [
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+];
+
+/// A program that speaks to others in the lab's network, and to nobody else.
+pub fn insider(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for variable in PROXIES {
+        command.env_remove(variable);
+    }
+    command
+}
+
 /// Carries bytes both ways until both sides have said all they had to say.
 fn guide(visitor: &TcpStream, inside: SocketAddr) {
     let Ok(host) = TcpStream::connect(inside) else {

@@ -13,6 +13,9 @@ pub mod support;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::mpsc;
+
+use schedkit_core::KernelRelease;
 
 use crate::cache::{Cache, CacheError};
 use crate::command::CommandError;
@@ -101,7 +104,7 @@ pub enum PartError {
 }
 
 /// Gives all parts of a lab; makes what is missing. Whatever can be known to fail fails before
-/// anything slow begins, and with nothing missing it does nothing at all.
+/// anything slow begins, and with nothing missing nothing is fetched or built.
 pub fn gather(cache: &Cache, order: &Order, reporter: &Reporter) -> Result<Parts, PartError> {
     let missing = Missing::look(cache, order);
     preflight::check(cache, order, &missing)?;
@@ -123,94 +126,123 @@ pub fn gather(cache: &Cache, order: &Order, reporter: &Reporter) -> Result<Parts
     make(cache, order, reporter, &archive, release)
 }
 
-/// The three slow chains (Go, Rust, Debian) have little in common, so they run side by side.
+/// What one of the slow chains yields.
+enum Yield {
+    Go(Option<Binaries>),
+    Rust(Vec<StockImage>),
+    Debian(PathBuf, Option<Disks>),
+}
+
+/// The three slow chains (Go, Rust, Debian) have little in common, so they run side by side. The
+/// first that fails ends it all at once: the others are left behind and die with the process.
 fn make(
     cache: &Cache,
     order: &Order,
     reporter: &Reporter,
     archive: &Archive,
-    release: Option<schedkit_core::KernelRelease>,
+    release: Option<KernelRelease>,
 ) -> Result<Parts, PartError> {
-    std::thread::scope(|scope| {
-        let go = scope.spawn(|| {
-            order
-                .ground
-                .has_kubernetes()
-                .then(|| kube::make(cache, reporter))
-                .transpose()
+    let (sender, yields) = mpsc::channel();
+    let shop = Shop {
+        cache: cache.clone(),
+        order: order.clone(),
+        reporter: reporter.clone(),
+        archive: archive.clone(),
+        release,
+    };
+    for chain in [Shop::go, Shop::rust, Shop::debian] {
+        let (shop, sender) = (shop.clone(), sender.clone());
+        std::thread::spawn(move || {
+            // Nobody listens any more once another chain has failed.
+            let _ = sender.send(chain(&shop));
         });
-        let rust = scope.spawn(|| schedulers(cache, order, reporter));
-        let debian = scope.spawn(move || debian_parts(cache, order, reporter, archive, release));
-        let (registry, disks) = join(debian)?;
-        let mut stock = join(rust)?;
-        let binaries = join(go)?;
-        let mut kubelet_disk = None;
-        if let (Some(binaries), Some(_)) = (&binaries, &disks) {
-            kubelet_disk = Some(kube::kubelet_disk(cache, binaries, reporter)?);
-            stock.extend(support::stock(cache, binaries, reporter)?);
+    }
+    drop(sender);
+    let (mut binaries, mut stock, mut registry, mut disks) =
+        (None, Vec::new(), PathBuf::new(), None);
+    for result in yields {
+        match result? {
+            Yield::Go(made) => binaries = made,
+            Yield::Rust(made) => stock = made,
+            Yield::Debian(program, made) => (registry, disks) = (program, made),
         }
-        let node = disks.map(|(kernel, root_disk)| NodeParts {
-            kernel,
-            root_disk,
-            kubelet_disk,
-        });
-        Ok(Parts {
-            binaries,
-            node,
-            registry,
-            stock,
-        })
+    }
+    let mut kubelet_disk = None;
+    if let (Some(binaries), Some(_)) = (&binaries, &disks) {
+        kubelet_disk = Some(kube::kubelet_disk(cache, binaries, reporter)?);
+        stock.extend(support::stock(cache, binaries, reporter)?);
+    }
+    let node = disks.map(|(kernel, root_disk)| NodeParts {
+        kernel,
+        root_disk,
+        kubelet_disk,
+    });
+    Ok(Parts {
+        binaries,
+        node,
+        registry,
+        stock,
     })
 }
 
-type Disks = (Kernel, PathBuf);
-
-fn debian_parts(
-    cache: &Cache,
-    order: &Order,
-    reporter: &Reporter,
-    archive: &Archive,
-    release: Option<schedkit_core::KernelRelease>,
-) -> Result<(PathBuf, Option<Disks>), PartError> {
-    let registry = registry::make(cache, reporter)?;
-    if !order.ground.has_nodes() {
-        return Ok((registry, None));
-    }
-    let kernel = match (kernel::cached(cache, &order.kernel), release) {
-        (Some(kernel), _) => kernel,
-        (None, Some(release)) => kernel::make(cache, archive, reporter, release)?,
-        // Somebody emptied the cache between the look and now.
-        (None, None) => kernel::make(
-            cache,
-            archive,
-            reporter,
-            kernel::newest(archive, &order.kernel)?,
-        )?,
-    };
-    let root_disk = root_disk::make(cache, archive, reporter)?;
-    Ok((registry, Some((kernel, root_disk))))
+/// What a chain works with; its own copy, because nobody waits for a chain after another failed.
+#[derive(Clone)]
+struct Shop {
+    cache: Cache,
+    order: Order,
+    reporter: Reporter,
+    archive: Archive,
+    release: Option<KernelRelease>,
 }
 
-fn schedulers(
-    cache: &Cache,
-    order: &Order,
-    reporter: &Reporter,
-) -> Result<Vec<StockImage>, PartError> {
-    let mut stock = Vec::new();
-    if order.ground.has_nodes() {
-        for which in &order.schedulers {
-            stock.extend(scheduler::stock(cache, *which, reporter)?);
+impl Shop {
+    fn go(&self) -> Result<Yield, PartError> {
+        let wanted = self.order.ground.has_kubernetes();
+        let made = wanted
+            .then(|| kube::make(&self.cache, &self.reporter))
+            .transpose()?;
+        Ok(Yield::Go(made))
+    }
+
+    fn rust(&self) -> Result<Yield, PartError> {
+        let mut stock = Vec::new();
+        if self.order.ground.has_nodes() {
+            for which in &self.order.schedulers {
+                stock.extend(scheduler::stock(&self.cache, *which, &self.reporter)?);
+            }
         }
+        Ok(Yield::Rust(stock))
     }
-    Ok(stock)
+
+    fn debian(&self) -> Result<Yield, PartError> {
+        let Self {
+            cache,
+            order,
+            reporter,
+            archive,
+            release,
+        } = self;
+        let registry = registry::make(cache, reporter)?;
+        if !order.ground.has_nodes() {
+            return Ok(Yield::Debian(registry, None));
+        }
+        let kernel = match (kernel::cached(cache, &order.kernel), release) {
+            (Some(kernel), _) => kernel,
+            (None, Some(release)) => kernel::make(cache, archive, reporter, release.clone())?,
+            // Somebody emptied the cache between the look and now.
+            (None, None) => kernel::make(
+                cache,
+                archive,
+                reporter,
+                kernel::newest(archive, &order.kernel)?,
+            )?,
+        };
+        let root_disk = root_disk::make(cache, archive, reporter)?;
+        Ok(Yield::Debian(registry, Some((kernel, root_disk))))
+    }
 }
 
-/// A thread's result; a panic in it goes on here.
-fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    handle
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
+type Disks = (Kernel, PathBuf);
 
 /// What is not in the cache yet.
 #[derive(Debug)]

@@ -2,12 +2,15 @@
 //!
 //! Each check is a function of its own; the first that fails is what the user reads.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::cache::Cache;
+use crate::environment;
 use crate::ground::Order;
 use crate::parts::Missing;
 
@@ -84,12 +87,19 @@ pub fn check(cache: &Cache, order: &Order, missing: &Missing) -> Result<(), Pref
     if order.node_count() > 0 {
         tun()?;
     }
-    room(
-        &order.state,
-        GIB * (1 + u64::from(order.node_count())),
-        "--state",
-    )?;
-    room(cache.root(), room_to_make(missing), "SCHEDKIT_CACHE")
+    rooms(&[
+        (
+            &order.state,
+            GIB * (1 + u64::from(order.node_count())),
+            "--state",
+        ),
+        (cache.root(), room_to_make(missing), environment::CACHE),
+        (
+            Path::new("/"),
+            if missing.packages.is_empty() { 0 } else { GIB },
+            "a larger disk",
+        ),
+    ])
 }
 
 fn architecture() -> Result<(), PreflightError> {
@@ -131,19 +141,13 @@ fn tun() -> Result<(), PreflightError> {
 /// What the missing parts take while they are made.
 fn room_to_make(missing: &Missing) -> u64 {
     let Missing {
-        packages,
+        packages: _,
         go,
         rust,
         debian,
         kernel,
     } = missing;
-    let parts = [
-        (*go, 6),
-        (*rust, 3),
-        (*debian, 3),
-        (kernel.is_some(), 1),
-        (!packages.is_empty(), 1),
-    ];
+    let parts = [(*go, 6), (*rust, 3), (*debian, 3), (kernel.is_some(), 1)];
     GIB * parts
         .iter()
         .filter(|(wanted, _)| *wanted)
@@ -151,25 +155,31 @@ fn room_to_make(missing: &Missing) -> u64 {
         .sum::<u64>()
 }
 
-fn room(path: &Path, needed: u64, remedy: &'static str) -> Result<(), PreflightError> {
-    // The folder itself may not exist yet; its nearest existing parent is on the same disk.
-    let existing = path
-        .ancestors()
-        .find(|path| path.exists())
-        .unwrap_or(Path::new("/"));
-    let Ok(disk) = rustix::fs::statvfs(existing) else {
-        return Ok(());
-    };
-    let free = disk.f_bavail * disk.f_frsize;
-    if free >= needed {
-        return Ok(());
+/// Whether there is room for everything; what lies on one disk is added up.
+fn rooms(needs: &[(&Path, u64, &'static str)]) -> Result<(), PreflightError> {
+    let mut needed_on = BTreeMap::new();
+    for (path, needed, remedy) in needs {
+        // The folder itself may not exist yet; its nearest existing parent is on the same disk.
+        let existing = path
+            .ancestors()
+            .find(|path| path.exists())
+            .unwrap_or(Path::new("/"));
+        let (Ok(file), Ok(disk)) = (existing.metadata(), rustix::fs::statvfs(existing)) else {
+            continue;
+        };
+        let total = needed_on.entry(file.dev()).or_insert(0_u64);
+        *total = total.saturating_add(*needed);
+        let free = disk.f_bavail * disk.f_frsize;
+        if free < *total {
+            return Err(PreflightError::DiskFull {
+                path: existing.to_owned(),
+                free: free >> 20,
+                needed: *total >> 20,
+                remedy,
+            });
+        }
     }
-    Err(PreflightError::DiskFull {
-        path: existing.to_owned(),
-        free: free >> 20,
-        needed: needed >> 20,
-        remedy,
-    })
+    Ok(())
 }
 
 #[cfg(test)]
@@ -179,12 +189,13 @@ mod tests {
     #[test]
     fn a_small_disk_is_told_with_numbers() {
         let folder = tempfile::tempdir().unwrap();
-        room(folder.path(), 0, "X").unwrap();
-        let error = room(&folder.path().join("not/yet"), u64::MAX, "SCHEDKIT_CACHE")
-            .unwrap_err()
-            .to_string();
+        rooms(&[(folder.path(), 0, "X")]).unwrap();
+        let below = folder.path().join("not/yet");
+        let half = u64::MAX / 2 + 1;
+        let error = rooms(&[(folder.path(), half, "X"), (&below, half, "SCHEDKIT_CACHE")]);
+        let error = error.unwrap_err().to_string();
         assert!(
-            error.contains("MiB free") && error.contains("SCHEDKIT_CACHE"),
+            error.contains("MiB free") && error.contains("make room"),
             "{error}"
         );
     }

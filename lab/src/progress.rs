@@ -2,7 +2,7 @@
 //! whether the lab is ready.
 //!
 //! The keeper writes one JSON object a line to its standard output ([`Reporter`]); whoever
-//! started it reads them back ([`Event`]). Drawing them is for [`crate::screen`].
+//! started it reads them back ([`Event`]). Drawing them is for whoever reads.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};

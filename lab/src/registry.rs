@@ -3,10 +3,9 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
-use crate::network::REGISTRY;
+use crate::network::{self, REGISTRY};
 use crate::oci::{PushError, Registry};
 use crate::parts::StockImage;
 use crate::service::{Service, ServiceError};
@@ -36,7 +35,7 @@ pub fn start(
 ) -> Result<Service, RegistryError> {
     let config = state.path("registry.yml");
     fs::write(&config, configuration(&state.path("registry")))?;
-    let mut command = Command::new(program);
+    let mut command = network::insider(program);
     command
         .arg("serve")
         .arg(&config)

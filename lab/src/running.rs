@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::command;
+use crate::command::{self, CommandError};
 use crate::ground::Order;
 use crate::keeper::DETACH;
 use crate::preflight::{self, PreflightError};
@@ -64,9 +64,21 @@ pub enum LabError {
         /// What there is.
         nodes: String,
     },
+    /// It has no Kubernetes.
+    #[error("the lab has no Kubernetes: bring one up with `--ground cluster` or `control-plane`")]
+    NoKubernetes,
+    /// It was ended from elsewhere.
+    #[error("the lab has ended: by `lab down`, or see {log}")]
+    Ended {
+        /// The keeper's log.
+        log: PathBuf,
+    },
     /// It does not end.
-    #[error("the lab does not end: its keeper is process {0}")]
+    #[error("the lab does not end: kill its keeper, process {0}, and try again")]
     StillThere(i32),
+    /// The keeper's log cannot be written.
+    #[error(transparent)]
+    Log(#[from] CommandError),
     /// The keeper could not be started or spoken to.
     #[error("cannot start the lab's keeper")]
     Io(#[from] io::Error),
@@ -137,18 +149,15 @@ impl Lab {
         }
     }
 
-    /// `kubectl` with this lab's configuration.
-    pub fn kubectl(&self) -> Command {
-        let mut kubectl = Command::new(
-            self.running
-                .kubectl
-                .as_deref()
-                .unwrap_or(Path::new("kubectl")),
-        );
-        if let Some(config) = &self.running.kubeconfig {
-            kubectl.env("KUBECONFIG", config);
-        }
-        kubectl
+    /// `kubectl` with this lab's configuration; never another one's.
+    pub fn kubectl(&self) -> Result<Command, LabError> {
+        let (Some(program), Some(config)) = (&self.running.kubectl, &self.running.kubeconfig)
+        else {
+            return Err(LabError::NoKubernetes);
+        };
+        let mut kubectl = Command::new(program);
+        kubectl.env("KUBECONFIG", config);
+        Ok(kubectl)
     }
 
     /// Lets the lab outlive this process; from then on only [`Lab::down`] ends it.
@@ -165,17 +174,20 @@ impl Lab {
         Ok(())
     }
 
-    /// Waits until the lab ends by itself or somebody ends it.
+    /// Waits for the end of the lab, which nobody here asks for: it is always an error.
     pub fn wait(mut self) -> Result<(), LabError> {
         if let Some(keeper) = &mut self.keeper {
             keeper.process.wait()?;
         }
-        Ok(())
+        Err(LabError::Ended {
+            log: self.state.path("keeper.log"),
+        })
     }
 
     /// Ends a lab, whoever brought it up and however far it got, and waits until it is gone.
     pub fn down(state: &State) -> Result<(), LabError> {
-        // The folder's lock is held, so the number is still that of the keeper.
+        preflight::root()?;
+        // The folder's lock is held, so the number is that of the keeper.
         let pid = state.keeper_pid()?;
         if let Some(keeper) = Pid::from_raw(pid) {
             let _ = kill_process(keeper, Signal::KILL);
@@ -257,11 +269,7 @@ fn start_keeper(
     order: &Order,
     mut listener: impl FnMut(&Event),
 ) -> Result<(Keeper, Option<RunningLab>), LabError> {
-    fs::create_dir_all(&order.state)?;
-    let log = fs::File::options()
-        .create(true)
-        .append(true)
-        .open(order.state.join("keeper.log"))?;
+    let log = command::append(&order.state.join("keeper.log"))?;
     let mut process = Command::new("unshare")
         .args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--"])
         .arg(program()?)

@@ -13,6 +13,7 @@ use std::process::Command;
 
 use crate::cache::{Cache, CacheError, Key};
 use crate::command::{self, CommandError};
+use crate::progress::Reporter;
 use crate::state::State;
 
 /// The keys by which nodes and this user know each other; made once a user.
@@ -32,8 +33,8 @@ pub enum KeyError {
 
 impl Keys {
     /// The keys, made unless they are there.
-    pub fn make(cache: &Cache) -> Result<Self, KeyError> {
-        let folder = cache.part("ssh-keys", &Key::of(["ed25519"]), |folder| {
+    pub fn make(cache: &Cache, reporter: &Reporter) -> Result<Self, KeyError> {
+        let folder = cache.part("ssh-keys", &Key::of(["ed25519"]), reporter, |folder| {
             for name in ["user", "node"] {
                 command::read(
                     Command::new("ssh-keygen")

@@ -13,6 +13,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -115,18 +116,22 @@ impl State {
     /// dropped or its process dies.
     pub fn take(&self, keeper_pid: i32) -> Result<File, StateError> {
         let path = self.path("lock");
-        let mut file = self.at(&path, || {
+        let file = self.at(&path, || {
             fs::create_dir_all(&self.folder)?;
             File::options().create(true).append(true).open(&path)
         })?;
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        // A look at the lock and the last moments of an old lab hold it, too, but not for long.
+        let free = || flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if !within_a_moment(free) {
             return Err(StateError::Running { name: self.name() });
         }
-        self.at(&self.folder, || {
-            self.clear()?;
+        self.at(&path, || {
             file.set_len(0)?;
-            write!(file, "{keeper_pid}")
+            write!(&file, "{keeper_pid}")
         })?;
+        // The old lab's programs die a moment after they let go, and may still write.
+        within_a_moment(|| self.clear().is_ok());
+        self.at(&self.folder, || self.clear())?;
         Ok(file)
     }
 
@@ -136,9 +141,9 @@ impl State {
         if !self.is_held() {
             return Err(StateError::NotRunning { name: self.name() });
         }
-        self.at(&path, || {
-            fs::read_to_string(&path)?.parse().map_err(io::Error::other)
-        })
+        let text = self.at(&path, || fs::read_to_string(&path))?;
+        text.parse()
+            .map_err(|_| StateError::NotReady { name: self.name() })
     }
 
     /// Whether a keeper holds the folder.
@@ -198,6 +203,17 @@ impl State {
             source,
         })
     }
+}
+
+/// Asks again for a second until the answer is yes.
+fn within_a_moment(mut ask: impl FnMut() -> bool) -> bool {
+    (0..20).any(|_| {
+        let yes = ask();
+        if !yes {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        yes
+    })
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Verb::Exec { node, command } => exec::run(&Lab::find(args.state())?, node, command),
         Verb::Cp { from, to } => copy::run(&Lab::find(args.state())?, from, to),
         Verb::Console { node } => console::run(&Lab::find(args.state())?, node),
-        Verb::Logs { what } => logs::run(&Lab::find(args.state())?, what.as_deref()),
+        Verb::Logs { what } => logs::run(args.state(), what.as_deref()),
         Verb::Down => {
             Lab::down(&args.state())?;
             Ok(ExitCode::SUCCESS)

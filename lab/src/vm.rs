@@ -1,6 +1,7 @@
 //! A node's virtual machine: QEMU with a kernel, four disks, a serial console and a tap.
 
 use std::io;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -25,12 +26,14 @@ pub enum VmError {
     #[error(transparent)]
     Service(#[from] ServiceError),
     /// The guest's kernel gave up.
-    #[error("the kernel of {node} panicked: {line}; `lab logs {node}` has the rest")]
+    #[error("the kernel of {node} panicked: {line}; the rest is in {log}")]
     Panicked {
         /// Which node.
         node: String,
         /// What its kernel said.
         line: String,
+        /// Its console's log.
+        log: PathBuf,
     },
     /// A thread could not be started.
     #[error("cannot hold the connection to a node")]
@@ -91,14 +94,10 @@ pub fn start(
     ));
     let name = &node.name;
     qemu.arg("-chardev").arg(format!(
-        "socket,id=console,path={name}.console,server=on,wait=off,logfile=logs/{name}.log"
+        "socket,id=console,path={name}.console,server=on,wait=off,logfile=logs/{name}.log,logappend=on"
     ));
     qemu.args(["-serial", "chardev:console", "-device", "virtio-rng-pci"]);
-    Ok(Service::start(
-        name,
-        &mut qemu,
-        state.log(&format!("{name}-qemu")),
-    )?)
+    Ok(Service::start(name, &mut qemu, state.log(name))?)
 }
 
 /// The first program finds the seed's disk, which may appear a moment after the root's, unpacks it
@@ -131,6 +130,7 @@ pub fn await_login(
         Some(line) => Err(VmError::Panicked {
             node: node.name.clone(),
             line,
+            log: state.log(&node.name),
         }),
         None => Ok(()),
     }

@@ -55,20 +55,30 @@ fn await_phase(lab: &Lab, pod: &str, phase: &str) {
     });
 }
 
-fn ops(lab: &Lab, node: &str) -> String {
-    let said = lab
-        .node(node)
-        .unwrap()
-        .run(&["cat", "/sys/kernel/sched_ext/root/ops"])
-        .unwrap();
-    said.out.trim().to_owned()
-}
-
+/// Waits until the kernel of every node has a scheduler of that name attached.
 fn await_ops(lab: &Lab, wanted: &str) {
     for node in ["node1", "node2"] {
         eventually(&format!("{wanted:?} on {node}"), PATIENCE, || {
-            let now = ops(lab, node);
-            (now.starts_with(wanted) && now.is_empty() == wanted.is_empty()).then_some(())
+            let said = lab
+                .node(node)
+                .unwrap()
+                .run(&["cat", "/sys/kernel/sched_ext/root/ops"])
+                .unwrap();
+            (said.status == 0 && said.out.starts_with(wanted)).then_some(())
+        });
+    }
+}
+
+/// Waits until the kernel of every node says that it runs its own scheduler.
+fn await_default(lab: &Lab) {
+    for node in ["node1", "node2"] {
+        eventually(&format!("the default on {node}"), PATIENCE, || {
+            let said = lab
+                .node(node)
+                .unwrap()
+                .run(&["cat", "/sys/kernel/sched_ext/state"])
+                .unwrap();
+            (said.out == "disabled\n").then_some(())
         });
     }
 }
@@ -120,7 +130,7 @@ fn schedulers_attach_as_daemon_sets_and_are_heard_through_kubectl() {
             kubectl(lab, &["delete", "daemonset", name, "--wait=true"]).status,
             0
         );
-        await_ops(lab, "");
+        await_default(lab);
     }
 }
 

@@ -1,5 +1,5 @@
-//! What a user reads when something is missing: one sentence with the remedy, at once, and
-//! nothing left behind.
+//! What a user reads when something is missing: one sentence with the remedy, before anything
+//! slow begins, and nothing left behind.
 
 #![cfg(test)]
 
@@ -8,12 +8,8 @@ mod support;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
 
 use support::LAB;
-
-/// Failing early means well before anything is fetched or built.
-const AT_ONCE: Duration = Duration::from_secs(20);
 
 struct Refusal {
     said: String,
@@ -30,22 +26,35 @@ fn refused(wrapper: &[&str], folder: &Path, words: &[&str]) -> Refusal {
         }
         None => Command::new(LAB),
     };
-    let begin = Instant::now();
     let Output { status, stderr, .. } = command
         .env("SCHEDKIT_CACHE", folder.join("cache"))
         .env("SCHEDKIT_LAB_STATE", folder.join("state"))
         .args(words)
         .output()
         .unwrap();
-    assert!(
-        begin.elapsed() < AT_ONCE,
-        "refused only after {:?}",
-        begin.elapsed()
-    );
+    let said = String::from_utf8_lossy(&stderr).into_owned();
+    for slow in ["building", "installing", "fetching", "writing"] {
+        assert!(!said.contains(slow), "refused only after {slow}: {said}");
+    }
     Refusal {
-        said: String::from_utf8_lossy(&stderr).into_owned(),
+        said,
         code: status.code(),
     }
+}
+
+/// A folder of links to everything that is in PATH but for some programs.
+fn path_without(folder: &Path, hidden: &[&str]) -> String {
+    let links = folder.join("bin");
+    std::fs::create_dir(&links).unwrap();
+    for place in std::env::split_paths(&std::env::var_os("PATH").unwrap()) {
+        for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+            if !hidden.iter().any(|name| entry.file_name() == *name) {
+                // The first of a name wins, as in PATH itself.
+                let _ = std::os::unix::fs::symlink(entry.path(), links.join(entry.file_name()));
+            }
+        }
+    }
+    format!("PATH={}", links.display())
 }
 
 /// Nothing finished and nothing half-made is in the cache.
@@ -107,7 +116,7 @@ fn somebody_who_is_not_root() {
 fn no_go() {
     let folder = tempfile::tempdir().unwrap();
     let refusal = refused(
-        &["env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
+        &["env", &path_without(folder.path(), &["go"])],
         folder.path(),
         &["up", "--ground", "control-plane"],
     );
@@ -119,7 +128,7 @@ fn no_go() {
 fn no_rust() {
     let folder = tempfile::tempdir().unwrap();
     let refusal = refused(
-        &["env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
+        &["env", &path_without(folder.path(), &["cargo"])],
         folder.path(),
         &["up", "--ground", "machine"],
     );

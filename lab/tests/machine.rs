@@ -171,7 +171,7 @@ const FAULTS: &[Fault] = &[
         arguments: "--fault refuse",
         code: 1,
         says: "EXIT: runtime error (ops.init() failed (",
-        kernel: "",
+        kernel: "ops.init() failed",
     },
     Fault {
         arguments: "--fault exit --after 2s",
@@ -344,7 +344,8 @@ fn commands_and_files_reach_the_node_as_they_are() {
 #[test]
 fn the_console_answers_and_lets_go() {
     let (_node, _turn) = machine();
-    let mut console = Command::new(support::LAB)
+    let mut console = Command::new("timeout")
+        .args(["90", support::LAB])
         .env("SCHEDKIT_LAB_STATE", support::state_folder())
         .args(["--name", "test-machine", "console", "node1"])
         .stdin(Stdio::piped())

@@ -54,7 +54,12 @@ pub(crate) fn eventually<T>(
 
 /// Runs `kubectl` to its end.
 pub(crate) fn kubectl(lab: &Lab, words: &[&str]) -> Said {
-    let output = lab.kubectl().args(words).output().expect("kubectl runs");
+    let output = lab
+        .kubectl()
+        .unwrap()
+        .args(words)
+        .output()
+        .expect("kubectl runs");
     Said {
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -67,6 +72,7 @@ pub(crate) fn apply(lab: &Lab, manifest: &str) {
     use std::io::Write;
     let mut kubectl = lab
         .kubectl()
+        .unwrap()
         .args(["apply", "-f", "-"])
         .stdin(std::process::Stdio::piped())
         .spawn()

@@ -120,17 +120,10 @@ impl Index {
 }
 
 /// The shared libraries that a program needs, at the same place in the image; none for a
-/// static one.
+/// static one. That one is missing is found out where the program is tried, not here.
 pub fn shared_libraries(program: &Path) -> Result<Vec<File>, CommandError> {
-    match command::read(Command::new("ldd").arg(program)) {
-        Ok(listing) => Ok(parse_ldd(&listing)),
-        Err(CommandError::Failed { last_words, .. })
-            if last_words.contains("not a dynamic executable") =>
-        {
-            Ok(Vec::new())
-        }
-        Err(error) => Err(error),
-    }
+    let listing = command::read(Command::new("ldd").arg(program))?;
+    Ok(parse_ldd(&listing))
 }
 
 fn parse_ldd(listing: &str) -> Vec<File> {

@@ -40,6 +40,8 @@ impl Registry {
     pub fn new(address: impl Into<String>) -> Self {
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
+            // The lab's registry is no proxy's business.
+            .proxy(None)
             .build()
             .into();
         Self {

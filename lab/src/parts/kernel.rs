@@ -123,7 +123,7 @@ pub fn make(
     release: KernelRelease,
 ) -> Result<Kernel, KernelError> {
     let log = cache.log("kernel");
-    let folder = cache.part(&part_name(&release), &key(), |folder| {
+    let folder = cache.part(&part_name(&release), &key(), reporter, |folder| {
         reporter.step(format!("fetching kernel {release}"), || {
             unpack(archive, &release, folder)?;
             let disk = folder.join("disk");

@@ -58,8 +58,11 @@ impl Binaries {
     }
 }
 
+/// Bump when the programs are built differently from the same modules.
+const RECIPE: &str = "1";
+
 fn key() -> Key {
-    Key::of([GO_MOD, GO_SUM])
+    Key::of([GO_MOD, GO_SUM, RECIPE])
 }
 
 /// Whether they must be built first.
@@ -70,7 +73,7 @@ pub fn is_missing(cache: &Cache) -> bool {
 /// Builds whatever is not there. Go's own cache makes a second build of the same source quick,
 /// so one part for all programs costs little when one of them changes.
 pub fn make(cache: &Cache, reporter: &Reporter) -> Result<Binaries, PartError> {
-    let folder = cache.part("kube", &key(), |folder| {
+    let folder = cache.part("kube", &key(), reporter, |folder| {
         let module = folder.join("module");
         fs::create_dir(&module)?;
         fs::write(module.join("go.mod"), GO_MOD)?;
@@ -94,7 +97,7 @@ pub fn kubelet_disk(
     binaries: &Binaries,
     reporter: &Reporter,
 ) -> Result<PathBuf, PartError> {
-    let folder = cache.part("kubelet-disk", &key(), |folder| {
+    let folder = cache.part("kubelet-disk", &key(), reporter, |folder| {
         reporter.step("writing the kubelet's disk", || {
             let tree = folder.join("tree");
             fs::create_dir(&tree)?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::PartError;
 use crate::cache::{Cache, Key};
-use crate::debian;
+use crate::debian::Archive;
 use crate::progress::Reporter;
 
 const PACKAGE: &str = "docker-registry";
@@ -21,9 +21,12 @@ pub fn is_missing(cache: &Cache) -> bool {
 
 /// The program, fetched unless it is there.
 pub fn make(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
-    let folder = cache.part("registry", &key(), |folder| {
+    let folder = cache.part("registry", &key(), reporter, |folder| {
         reporter.step("fetching the registry", || {
-            debian::unpack_own(cache, PACKAGE, folder).map_err(PartError::from)
+            let archive = Archive::of_this_machine(cache, "amd64")?;
+            archive.refresh(cache)?;
+            archive.unpack(PACKAGE, folder)?;
+            Ok::<(), PartError>(())
         })
     })?;
     Ok(folder.join("usr/bin/docker-registry"))

@@ -34,7 +34,7 @@ pub fn is_missing(cache: &Cache) -> bool {
 
 /// The disk's image, made unless it is there.
 pub fn make(cache: &Cache, archive: &Archive, reporter: &Reporter) -> Result<PathBuf, PartError> {
-    let folder = cache.part("root-disk", &key(), |folder| {
+    let folder = cache.part("root-disk", &key(), reporter, |folder| {
         let log = cache.log("root-disk");
         let tree = folder.join("tree");
         reporter.step(format!("installing Debian {SUITE} for the nodes"), || {

@@ -18,8 +18,10 @@ const PAUSE: &str = include_str!("../../images/pause.c");
 /// What this machine must have to make them.
 pub const PACKAGES: &[&str] = &["gcc", "libc6-dev"];
 
+const FLAGS: [&str; 3] = ["-static", "-Os", "-s"];
+
 fn key() -> Key {
-    Key::of([PAUSE])
+    Key::of([PAUSE].into_iter().chain(FLAGS))
 }
 
 /// Whether they must be built first.
@@ -53,13 +55,14 @@ fn single(name: &str, program: PathBuf) -> Result<StockImage, PartError> {
 }
 
 fn pause(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
-    let folder = cache.part("pause", &key(), |folder| {
+    let folder = cache.part("pause", &key(), reporter, |folder| {
         reporter.step("building pause", || {
             let source = folder.join("pause.c");
             fs::write(&source, PAUSE)?;
             command::run(
                 Command::new("cc")
-                    .args(["-static", "-Os", "-s", "-o"])
+                    .args(FLAGS)
+                    .arg("-o")
                     .arg(folder.join("pause"))
                     .arg(&source),
                 &cache.log("pause"),

@@ -1,61 +1,65 @@
-//! `lab logs`: what the lab's processes had to say.
+//! `lab logs`: what the lab's processes had to say. Those of this side can be read while a lab
+//! comes up and after it is gone; those of a node's daemons need the node.
 
 use std::fs;
 use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use lab::Lab;
+use lab::{Lab, State};
 
-pub(crate) fn run(lab: &Lab, what: Option<&str>) -> anyhow::Result<ExitCode> {
+/// What every node runs and keeps a log of; the kubelet only in a cluster.
+const DAEMONS: [&str; 4] = ["containerd", "kubelet", "podman", "sshd"];
+
+pub(crate) fn run(state: State, what: Option<&str>) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout();
-    match what.map(|what| (what, what.split_once('/'))) {
+    match what.map(|what| what.split_once('/').ok_or(what)) {
         None => {
-            for name in names(lab)? {
+            for name in names(&state)? {
                 writeln!(out, "{name}")?;
             }
         }
-        Some((_, Some((node, daemon)))) => {
-            if !daemon
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '-')
-            {
-                bail!("{daemon:?} is no daemon of a node: try kubelet, containerd, podman or sshd");
+        Some(Err("keeper")) => out.write_all(&fs::read(state.path("keeper.log"))?)?,
+        Some(Err(name)) => {
+            if !names(&state)?.iter().any(|known| known == name) {
+                bail!("there is no log {name:?}: `lab logs` lists what there is");
             }
-            let status = lab
-                .node(node)?
-                .command(&["cat", &format!("/var/log/{daemon}.log")])
-                .status()?;
+            out.write_all(
+                &fs::read(state.log(name))
+                    .with_context(|| format!("cannot read the log {name}"))?,
+            )?;
+        }
+        Some(Ok((node, daemon))) => {
+            if !DAEMONS.contains(&daemon) {
+                bail!(
+                    "{daemon:?} is no daemon of a node: try {}",
+                    DAEMONS.join(", ")
+                );
+            }
+            let lab = Lab::find(state)?;
+            let file = format!("/var/log/{daemon}.log");
+            let status = lab.node(node)?.command(&["cat", &file]).status()?;
             return Ok(if status.success() {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::FAILURE
             });
         }
-        Some((name, None)) => {
-            if !names(lab)?.iter().any(|known| known == name) {
-                bail!("there is no log {name:?}: `lab logs` lists what there is");
-            }
-            out.write_all(
-                &fs::read(lab.state().log(name))
-                    .with_context(|| format!("cannot read the log {name}"))?,
-            )?;
-        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The logs on this side; those of a node's daemons are `NODE/DAEMON`.
-fn names(lab: &Lab) -> anyhow::Result<Vec<String>> {
-    let mut names: Vec<_> = fs::read_dir(lab.state().path("logs"))?
+fn names(state: &State) -> anyhow::Result<Vec<String>> {
+    let folder = state.path("logs");
+    let entries = fs::read_dir(&folder)
+        .with_context(|| format!("no lab ever ran in {}", state.folder().display()))?;
+    let mut names: Vec<_> = entries
         .filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned()))
         .collect();
-    for node in &lab.running().nodes {
-        names.extend(
-            ["containerd", "podman", "sshd"].map(|daemon| format!("{}/{daemon}", node.name)),
-        );
-        if lab.running().kubeconfig.is_some() {
-            names.push(format!("{}/kubelet", node.name));
+    names.push("keeper".to_owned());
+    if let Ok(lab) = state.running() {
+        for node in &lab.nodes {
+            names.extend(DAEMONS.map(|daemon| format!("{}/{daemon}", node.name)));
         }
     }
     names.sort();

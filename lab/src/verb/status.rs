@@ -8,6 +8,7 @@ use comfy_table::presets;
 use serde::Serialize;
 
 use crate::args::Output;
+use lab::oci::Registry;
 use lab::{Lab, RunningLab, ssh};
 
 /// What was found when each part was asked.
@@ -16,6 +17,7 @@ struct Status<'a> {
     #[serde(flatten)]
     lab: &'a RunningLab,
     api_server: Option<Answer>,
+    registry_state: Answer,
     node_states: Vec<NodeState<'a>>,
 }
 
@@ -42,16 +44,29 @@ pub(crate) fn run(lab: &Lab, output: Output) -> anyhow::Result<ExitCode> {
         Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&status)?)?,
         Output::Text => write!(out, "{}", text(&status))?,
     }
-    let answers = status
-        .api_server
-        .into_iter()
-        .chain(status.node_states.iter().map(|node| node.login));
-    let well = answers.into_iter().all(|answer| answer == Answer::Ready);
-    Ok(if well {
+    Ok(if status.is_well() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
+}
+
+impl Status<'_> {
+    /// Whether everything answers and every node is what it should be.
+    fn is_well(&self) -> bool {
+        let ready = |answer: Answer| answer == Answer::Ready;
+        let joined = |node: &NodeState<'_>| {
+            node.kubernetes
+                .as_deref()
+                .is_none_or(|state| state == "Ready")
+        };
+        self.api_server.is_none_or(ready)
+            && ready(self.registry_state)
+            && self
+                .node_states
+                .iter()
+                .all(|node| ready(node.login) && joined(node))
+    }
 }
 
 fn ask(lab: &Lab) -> Status<'_> {
@@ -60,6 +75,7 @@ fn ask(lab: &Lab) -> Status<'_> {
     Status {
         lab: running,
         api_server: has_api.then(|| answer(kubectl(lab, &["get", "--raw", "/readyz"]).is_some())),
+        registry_state: answer(Registry::new(&running.registry).is_up()),
         node_states: running
             .nodes
             .iter()
@@ -93,6 +109,7 @@ fn node_state<'a>(lab: &'a Lab, name: &'a str, has_api: bool) -> NodeState<'a> {
 fn kubectl(lab: &Lab, words: &[&str]) -> Option<String> {
     let output = lab
         .kubectl()
+        .ok()?
         .arg("--request-timeout=5s")
         .args(words)
         .output()
@@ -124,7 +141,13 @@ fn text(status: &Status<'_>) -> String {
             &config.display().to_string(),
         ]);
     }
-    table.add_row(["registry", "", "", "", &status.lab.registry]);
+    table.add_row([
+        "registry",
+        word(status.registry_state),
+        "",
+        "",
+        &status.lab.registry,
+    ]);
     for (node, state) in status.lab.nodes.iter().zip(&status.node_states) {
         table.add_row([
             state.name,

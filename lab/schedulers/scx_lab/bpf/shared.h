@@ -5,7 +5,7 @@
  * Each struct lives in a section of its own and therefore in a BPF map of its
  * own, so that a write of the loader can never overwrite a write of the program.
  * src/layout.rs spells the same offsets in Rust; the assertions below fail the
- * build of whoever changes one side only.
+ * build of whoever changes this side only.
  */
 #ifndef LAB_SHARED_H
 #define LAB_SHARED_H
