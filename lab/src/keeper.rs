@@ -19,24 +19,16 @@ use std::time::Duration;
 
 use crate::cache::Cache;
 use crate::command::{self, CommandError};
-use crate::control_plane::{self, ControlPlaneError};
 use crate::ground::{Goal, Order};
 use crate::network::{self, API, Door, NetworkError, REGISTRY};
-use crate::parts::{self, PartError, Parts};
-use crate::pki::{Pki, PkiError};
+use crate::parts::{self, PartError};
 use crate::progress::{Event, Reporter};
-use crate::registry::{self, RegistryError};
-use crate::seed::{self, NodeIdentity, REGISTRY_NAME, SeedError};
-use crate::service::{Service, ServiceError};
-use crate::ssh::{KeyError, Keys};
-use crate::state::{RunningLab, RunningNode, State, StateError};
-use crate::vm::{self, VmError};
+use crate::service::Service;
+use crate::site::{Site, SiteError};
+use crate::state::{State, StateError};
 
 /// What cuts the tie between a ready lab and the command that started it.
 pub const DETACH: &str = "detach";
-
-/// A node registers itself a while after it lets us in.
-const NODE_PATIENCE: Duration = Duration::from_secs(300);
 
 /// Why there is no lab.
 #[derive(Debug, thiserror::Error)]
@@ -56,29 +48,11 @@ pub enum KeeperError {
     /// The network.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// The keys for the nodes.
+    /// One of the lab's processes.
     #[error(transparent)]
-    Keys(#[from] KeyError),
-    /// The certificates.
-    #[error(transparent)]
-    Pki(#[from] PkiError),
-    /// A node's seed.
-    #[error(transparent)]
-    Seed(#[from] SeedError),
-    /// The registry.
-    #[error(transparent)]
-    Registry(#[from] RegistryError),
-    /// The control plane.
-    #[error(transparent)]
-    ControlPlane(#[from] ControlPlaneError),
-    /// A node.
-    #[error(transparent)]
-    Vm(#[from] VmError),
-    /// A node that does not join.
-    #[error(transparent)]
-    Service(#[from] ServiceError),
+    Site(#[from] SiteError),
     /// A file.
-    #[error("cannot write the lab's state")]
+    #[error("cannot learn which process this is")]
     Io(#[from] io::Error),
 }
 
@@ -127,138 +101,6 @@ fn bring_up(reporter: &Reporter) -> Result<Option<Vec<Service>>, KeeperError> {
     state.publish(&lab)?;
     reporter.send(&Event::Ready { lab: Box::new(lab) });
     Ok(Some(services))
-}
-
-/// Everything that starting the lab's processes needs to know.
-struct Site<'a> {
-    order: &'a Order,
-    state: &'a State,
-    cache: &'a Cache,
-    parts: &'a Parts,
-    reporter: &'a Reporter,
-}
-
-impl Site<'_> {
-    /// Nodes are powered on first because they take longest; the control plane comes up meanwhile.
-    fn start(&self, api_port: u16) -> Result<Vec<Service>, KeeperError> {
-        let Self {
-            order,
-            state,
-            parts,
-            reporter,
-            ..
-        } = self;
-        fs::create_dir_all(state.path("logs"))?;
-        let pki = parts
-            .binaries
-            .is_some()
-            .then(|| Pki::make(state.path("pki")))
-            .transpose()?;
-        let keys = Keys::make(self.cache, reporter)?;
-        let nodes: Vec<_> = (1..=order.node_count()).map(NodeIdentity::new).collect();
-        let mut services = vec![reporter.step("filling the registry", || {
-            registry::start(state, &parts.registry, &parts.stock)
-        })?];
-        let mut vms = self.power_on(&nodes, &keys, pki.as_ref())?;
-        if let (Some(binaries), Some(pki)) = (&parts.binaries, &pki) {
-            let outside = format!("https://127.0.0.1:{api_port}");
-            services.extend(reporter.step("starting the control plane", || {
-                control_plane::start(state, binaries, pki, &outside)
-            })?);
-        }
-        for (node, vm) in nodes.iter().zip(&mut vms) {
-            reporter.step(format!("booting {}", node.name), || {
-                vm::await_login(state, node, &keys, vm)
-            })?;
-            if pki.is_some() {
-                reporter.step(format!("waiting for {} to be Ready", node.name), || {
-                    self.await_ready(node, vm)
-                })?;
-            }
-        }
-        services.append(&mut vms);
-        Ok(services)
-    }
-
-    fn power_on(
-        &self,
-        nodes: &[NodeIdentity],
-        keys: &Keys,
-        pki: Option<&Pki>,
-    ) -> Result<Vec<Service>, KeeperError> {
-        let Some(parts) = &self.parts.node else {
-            return Ok(Vec::new());
-        };
-        let addresses: Vec<_> = nodes.iter().map(|node| node.ip).collect();
-        keys.write_known_hosts(self.state, &addresses)?;
-        nodes
-            .iter()
-            .map(|node| {
-                seed::write(
-                    &self.state.path(&format!("{}.seed", node.name)),
-                    node,
-                    keys,
-                    pki,
-                )?;
-                Ok(vm::start(self.state, node, parts, &self.order.accelerator)?)
-            })
-            .collect()
-    }
-
-    fn await_ready(&self, node: &NodeIdentity, vm: &mut Service) -> Result<(), ServiceError> {
-        let Some(binaries) = &self.parts.binaries else {
-            return Ok(());
-        };
-        vm.wait_until(NODE_PATIENCE, || {
-            network::insider(binaries.program("kubectl"))
-                .arg("--kubeconfig")
-                .arg(self.state.path("kubeconfig"))
-                .args([
-                    "--server",
-                    &format!("https://{API}"),
-                    "get",
-                    "node",
-                    &node.name,
-                    "-o",
-                ])
-                .arg(r#"jsonpath={.status.conditions[?(@.type=="Ready")].status}"#)
-                .output()
-                .is_ok_and(|output| output.stdout == b"True")
-        })
-    }
-
-    fn describe(&self, registry_port: u16) -> RunningLab {
-        let Self {
-            order,
-            state,
-            parts,
-            ..
-        } = self;
-        let kernel = parts
-            .node
-            .as_ref()
-            .map(|node| node.kernel.release.to_string())
-            .unwrap_or_default();
-        RunningLab {
-            name: order.name.clone(),
-            ground: order.ground,
-            kubeconfig: parts.binaries.as_ref().map(|_| state.path("kubeconfig")),
-            kubectl: parts
-                .binaries
-                .as_ref()
-                .map(|binaries| binaries.program("kubectl")),
-            registry: format!("127.0.0.1:{registry_port}"),
-            registry_on_nodes: format!("{REGISTRY_NAME}:{}", REGISTRY.port()),
-            nodes: (1..=order.node_count())
-                .map(NodeIdentity::new)
-                .map(|node| RunningNode {
-                    name: node.name,
-                    ip: node.ip,
-                    kernel: kernel.clone(),
-                })
-                .collect(),
-        }
-    }
 }
 
 /// The ways in from this machine's loopback, opened before anything slow begins.

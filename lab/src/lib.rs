@@ -26,6 +26,7 @@ pub mod registry;
 mod running;
 pub mod seed;
 pub mod service;
+pub mod site;
 pub mod ssh;
 pub mod state;
 pub mod vm;

@@ -64,6 +64,11 @@ pub enum LabError {
         /// What there is.
         nodes: String,
     },
+    /// The node is there and does not answer.
+    #[error(
+        "{0} does not answer: it may be booting, hanging or gone; `lab logs {0}` shows its console"
+    )]
+    Silent(String),
     /// It has no Kubernetes.
     #[error("the lab has no Kubernetes: bring one up with `--ground cluster` or `control-plane`")]
     NoKubernetes,
@@ -234,6 +239,15 @@ impl Node<'_> {
     /// Its name.
     pub fn name(&self) -> &str {
         self.name
+    }
+
+    /// The node itself, if it answers now.
+    pub fn answering(self) -> Result<Self, LabError> {
+        if ssh::is_open(self.state, self.name) {
+            Ok(self)
+        } else {
+            Err(LabError::Silent(self.name.to_owned()))
+        }
     }
 
     /// A command that will run there, with this process's standard streams.

@@ -11,7 +11,7 @@ pub(crate) fn run(lab: &Lab, from: &str, to: &str) -> anyhow::Result<ExitCode> {
         (None, Some(node)) => (node, here(from)?, to.to_owned()),
         _ => bail!("exactly one of the two paths must be on a node, written NODE:PATH"),
     };
-    let node = lab.node(node)?;
+    let node = lab.node(node)?.answering()?;
     let status = ssh::copy(lab.state(), node.name(), &from, &to).status()?;
     Ok(if status.success() {
         ExitCode::SUCCESS

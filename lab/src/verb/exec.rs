@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use lab::Lab;
 
 pub(crate) fn run(lab: &Lab, node: &str, words: &[String]) -> anyhow::Result<ExitCode> {
-    let status = lab.node(node)?.command(words).status()?;
+    let status = lab.node(node)?.answering()?.command(words).status()?;
     let code = status
         .code()
         .and_then(|code| u8::try_from(code).ok())

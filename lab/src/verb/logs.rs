@@ -38,7 +38,11 @@ pub(crate) fn run(state: State, what: Option<&str>) -> anyhow::Result<ExitCode> 
             }
             let lab = Lab::find(state)?;
             let file = format!("/var/log/{daemon}.log");
-            let status = lab.node(node)?.command(&["cat", &file]).status()?;
+            let status = lab
+                .node(node)?
+                .answering()?
+                .command(&["cat", &file])
+                .status()?;
             return Ok(if status.success() {
                 ExitCode::SUCCESS
             } else {

@@ -1,0 +1,192 @@
+//! Puts a lab's parts to work: registry, nodes, control plane, in the order that is fastest.
+//!
+//! The keeper calls it once everything is there. Nothing here is undone on failure: the keeper
+//! ends, and what was started ends with it.
+
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use crate::cache::Cache;
+use crate::control_plane::{self, ControlPlaneError};
+use crate::ground::Order;
+use crate::network::{self, API, REGISTRY};
+use crate::parts::Parts;
+use crate::pki::{Pki, PkiError};
+use crate::progress::Reporter;
+use crate::registry::{self, RegistryError};
+use crate::seed::{self, NodeIdentity, REGISTRY_NAME, SeedError};
+use crate::service::{Service, ServiceError};
+use crate::ssh::{KeyError, Keys};
+use crate::state::{RunningLab, RunningNode, State};
+use crate::vm::{self, VmError};
+
+/// A node registers itself a while after it lets us in.
+const NODE_PATIENCE: Duration = Duration::from_secs(300);
+
+/// Why a lab does not come up.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// The keys for the nodes.
+    #[error(transparent)]
+    Keys(#[from] KeyError),
+    /// The certificates.
+    #[error(transparent)]
+    Pki(#[from] PkiError),
+    /// A node's seed.
+    #[error(transparent)]
+    Seed(#[from] SeedError),
+    /// The registry.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The control plane.
+    #[error(transparent)]
+    ControlPlane(#[from] ControlPlaneError),
+    /// A node.
+    #[error(transparent)]
+    Vm(#[from] VmError),
+    /// A node that does not join.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// A file.
+    #[error("cannot write the lab's state")]
+    Io(#[from] io::Error),
+}
+
+/// A lab whose parts are all there and whose network is entered.
+pub struct Site<'a> {
+    /// What is wanted.
+    pub order: &'a Order,
+    /// Where its state goes.
+    pub state: &'a State,
+    /// Where the keys for its nodes are kept.
+    pub cache: &'a Cache,
+    /// What it is put together from.
+    pub parts: &'a Parts,
+    /// Who hears of it.
+    pub reporter: &'a Reporter,
+}
+
+impl Site<'_> {
+    /// Nodes are powered on first because they take longest; the control plane comes up meanwhile.
+    pub fn start(&self, api_port: u16) -> Result<Vec<Service>, SiteError> {
+        let Self {
+            order,
+            state,
+            parts,
+            reporter,
+            ..
+        } = self;
+        fs::create_dir_all(state.path("logs"))?;
+        let pki = parts
+            .binaries
+            .is_some()
+            .then(|| Pki::make(state.path("pki")))
+            .transpose()?;
+        let keys = Keys::make(self.cache, reporter)?;
+        let nodes: Vec<_> = (1..=order.node_count()).map(NodeIdentity::new).collect();
+        let mut services = vec![reporter.step("filling the registry", || {
+            registry::start(state, &parts.registry, &parts.stock)
+        })?];
+        let mut vms = self.power_on(&nodes, &keys, pki.as_ref())?;
+        if let (Some(binaries), Some(pki)) = (&parts.binaries, &pki) {
+            let outside = format!("https://127.0.0.1:{api_port}");
+            services.extend(reporter.step("starting the control plane", || {
+                control_plane::start(state, binaries, pki, &outside)
+            })?);
+        }
+        for (node, vm) in nodes.iter().zip(&mut vms) {
+            reporter.step(format!("booting {}", node.name), || {
+                vm::await_login(state, node, &keys, vm)
+            })?;
+            if pki.is_some() {
+                reporter.step(format!("waiting for {} to be Ready", node.name), || {
+                    self.await_ready(node, vm)
+                })?;
+            }
+        }
+        services.append(&mut vms);
+        Ok(services)
+    }
+
+    fn power_on(
+        &self,
+        nodes: &[NodeIdentity],
+        keys: &Keys,
+        pki: Option<&Pki>,
+    ) -> Result<Vec<Service>, SiteError> {
+        let Some(parts) = &self.parts.node else {
+            return Ok(Vec::new());
+        };
+        let addresses: Vec<_> = nodes.iter().map(|node| node.ip).collect();
+        keys.write_known_hosts(self.state, &addresses)?;
+        nodes
+            .iter()
+            .map(|node| {
+                seed::write(
+                    &self.state.path(&format!("{}.seed", node.name)),
+                    node,
+                    keys,
+                    pki,
+                )?;
+                Ok(vm::start(self.state, node, parts, &self.order.accelerator)?)
+            })
+            .collect()
+    }
+
+    fn await_ready(&self, node: &NodeIdentity, vm: &mut Service) -> Result<(), ServiceError> {
+        let Some(binaries) = &self.parts.binaries else {
+            return Ok(());
+        };
+        vm.wait_until(NODE_PATIENCE, || {
+            network::insider(binaries.program("kubectl"))
+                .arg("--kubeconfig")
+                .arg(self.state.path("kubeconfig"))
+                .args([
+                    "--server",
+                    &format!("https://{API}"),
+                    "get",
+                    "node",
+                    &node.name,
+                    "-o",
+                ])
+                .arg(r#"jsonpath={.status.conditions[?(@.type=="Ready")].status}"#)
+                .output()
+                .is_ok_and(|output| output.stdout == b"True")
+        })
+    }
+
+    /// The lab's account of itself.
+    pub fn describe(&self, registry_port: u16) -> RunningLab {
+        let Self {
+            order,
+            state,
+            parts,
+            ..
+        } = self;
+        let kernel = parts
+            .node
+            .as_ref()
+            .map(|node| node.kernel.release.to_string())
+            .unwrap_or_default();
+        RunningLab {
+            name: order.name.clone(),
+            ground: order.ground,
+            kubeconfig: parts.binaries.as_ref().map(|_| state.path("kubeconfig")),
+            kubectl: parts
+                .binaries
+                .as_ref()
+                .map(|binaries| binaries.program("kubectl")),
+            registry: format!("127.0.0.1:{registry_port}"),
+            registry_on_nodes: format!("{REGISTRY_NAME}:{}", REGISTRY.port()),
+            nodes: (1..=order.node_count())
+                .map(NodeIdentity::new)
+                .map(|node| RunningNode {
+                    name: node.name,
+                    ip: node.ip,
+                    kernel: kernel.clone(),
+                })
+                .collect(),
+        }
+    }
+}
