@@ -3,6 +3,7 @@
 
 CACHE := $(or $(SCHEDKIT_CACHE),$(HOME)/.cache/schedkit-lab)
 LAB := cargo run --quiet --package lab --
+E2E := --test errors --test control_plane --test endings --test machine --test cluster
 ALL_SCHEDULERS := --scheduler scx_lab --scheduler scx_bpfland
 
 .DEFAULT_GOAL := help
@@ -40,7 +41,7 @@ unit: ## Tests that need no root, no lab and no network
 
 # One file after the other and one test after the other: they share two cores.
 e2e: prepare ## Tests on a real control plane, a virtual machine and a cluster of two
-	cargo test --package lab --features e2e --locked --test '*' -- --test-threads=1 --nocapture
+	cargo test --package lab --features e2e --locked $(E2E) -- --test-threads=1 --nocapture
 
 deny: $(CACHE)/cargo-deny/bin/cargo-deny ## Licences, sources and bans of the dependencies
 	$< --all-features check bans licenses sources
