@@ -41,7 +41,7 @@ unit: ## Tests that need no root, no lab and no network
 
 # One file after the other and one test after the other: they share two cores.
 e2e: prepare ## Tests on a real control plane, a virtual machine and a cluster of two
-	cargo test --package lab --features e2e --locked $(E2E) -- --test-threads=1 --nocapture
+	cargo test --package lab --features e2e --locked --no-fail-fast $(E2E) -- --test-threads=1 --nocapture
 
 deny: $(CACHE)/cargo-deny/bin/cargo-deny ## Licences, sources and bans of the dependencies
 	$< --all-features check bans licenses sources

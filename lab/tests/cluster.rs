@@ -151,6 +151,7 @@ fn a_pod_is_known_to_the_api_server_and_checks_its_certificate() {
         "--certificate-authority=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
         "--server=https://10.96.0.1",
         "--tls-server-name=somebody.else",
+        "--token=none",
         "get",
         "--raw",
         "/version",
