@@ -189,7 +189,6 @@ fn a_lab_that_does_not_run() {
         &["status"][..],
         &["down"],
         &["exec", "node1", "--", "true"],
-        &["logs"],
         &["console", "node1"],
     ] {
         let refusal = refused(&[], folder.path(), words);
@@ -198,6 +197,13 @@ fn a_lab_that_does_not_run() {
             &["no lab \"default\" runs here", "lab --name default up"],
         );
     }
+}
+
+#[test]
+fn logs_of_a_lab_that_never_ran() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = refused(&[], folder.path(), &["logs"]);
+    assert_refused(&refusal, &["no lab ever ran", "lab up"]);
 }
 
 #[test]

@@ -55,8 +55,12 @@ pub(crate) fn run(state: State, what: Option<&str>) -> anyhow::Result<ExitCode> 
 
 fn names(state: &State) -> anyhow::Result<Vec<String>> {
     let folder = state.path("logs");
-    let entries = fs::read_dir(&folder)
-        .with_context(|| format!("no lab ever ran in {}", state.folder().display()))?;
+    let entries = fs::read_dir(&folder).with_context(|| {
+        format!(
+            "no lab ever ran in {}: start one with `lab up`",
+            state.folder().display()
+        )
+    })?;
     let mut names: Vec<_> = entries
         .filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned()))
         .collect();
