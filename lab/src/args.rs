@@ -83,6 +83,12 @@ pub(crate) enum Verb {
     Down,
     /// List the kernels that Debian offers, the newest of each series.
     Kernels,
+    /// Carry bytes between our standard streams and a node's serial line; for ssh, not for people.
+    #[command(hide = true)]
+    Line {
+        /// The line's socket.
+        socket: PathBuf,
+    },
     /// What `up` starts in namespaces of its own; not for people.
     #[command(hide = true)]
     Keeper,

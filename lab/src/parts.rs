@@ -25,7 +25,7 @@ use crate::ground::{Goal, Ground, Order};
 use crate::oci::{Image, Index};
 use crate::preflight::{self, PreflightError};
 use crate::progress::Reporter;
-use kernel::{Kernel, KernelError};
+use kernel::{Equipment, Kernel, KernelError};
 use kube::Binaries;
 
 /// What this machine itself must have to run a lab.
@@ -237,6 +237,9 @@ impl Shop {
                 kernel::newest(archive, &order.kernel)?,
             )?,
         };
+        if kernel.equipment == Equipment::Bare && order.ground.has_kubernetes() {
+            return Err(KernelError::Bare(kernel.release).into());
+        }
         let root_disk = root_disk::make(cache, archive, reporter)?;
         Ok(Yield::Debian(registry, Some((kernel, root_disk))))
     }

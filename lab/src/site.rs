@@ -12,12 +12,13 @@ use crate::control_plane::{self, ControlPlaneError};
 use crate::ground::Order;
 use crate::network::{self, API, REGISTRY};
 use crate::parts::Parts;
+use crate::parts::kernel::Equipment;
 use crate::pki::{Pki, PkiError};
 use crate::progress::Reporter;
 use crate::registry::{self, RegistryError};
 use crate::seed::{self, NodeIdentity, REGISTRY_NAME, SeedError};
 use crate::service::{Service, ServiceError};
-use crate::ssh::{KeyError, Keys};
+use crate::ssh::{KeyError, Keys, Route};
 use crate::state::{RunningLab, RunningNode, State};
 use crate::vm::{self, VmError};
 
@@ -97,7 +98,7 @@ impl Site<'_> {
         }
         for (node, vm) in nodes.iter().zip(&mut vms) {
             reporter.step(format!("booting {}", node.name), || {
-                vm::await_login(state, node, &keys, vm)
+                vm::await_login(state, node, &keys, self.route(), vm)
             })?;
             if pki.is_some() {
                 reporter.step(format!("waiting for {} to be Ready", node.name), || {
@@ -107,6 +108,13 @@ impl Site<'_> {
         }
         services.append(&mut vms);
         Ok(services)
+    }
+
+    fn route(&self) -> Route {
+        match self.parts.node.as_ref().map(|node| node.kernel.equipment) {
+            Some(Equipment::Bare) => Route::Line,
+            Some(Equipment::Full) | None => Route::Network,
+        }
     }
 
     fn power_on(

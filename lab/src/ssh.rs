@@ -20,6 +20,15 @@ use crate::state::State;
 #[derive(Clone, Debug)]
 pub struct Keys(PathBuf);
 
+/// How the bytes of a connection get to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// Over the lab's network.
+    Network,
+    /// Over a serial line, where the node's kernel has no driver for the network.
+    Line,
+}
+
 /// Why there are no keys.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
@@ -65,7 +74,7 @@ impl Keys {
     }
 
     /// The command that opens and holds the connection to a node.
-    pub fn hold(&self, state: &State, node: &str, ip: Ipv4Addr) -> Command {
+    pub fn hold(&self, state: &State, node: &str, ip: Ipv4Addr, route: Route) -> Command {
         let mut ssh = ssh(state.folder(), node);
         ssh.args([
             "-M",
@@ -85,7 +94,12 @@ impl Keys {
             "StrictHostKeyChecking=yes",
             "-i",
         ]);
-        ssh.arg(self.0.join("user")).arg(format!("root@{ip}"));
+        ssh.arg(self.0.join("user"));
+        if let (Route::Line, Ok(lab)) = (route, std::env::current_exe()) {
+            ssh.arg("-o")
+                .arg(format!("ProxyCommand='{}' line {node}.line", lab.display()));
+        }
+        ssh.arg(format!("root@{ip}"));
         ssh
     }
 }

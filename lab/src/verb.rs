@@ -4,6 +4,7 @@ mod console;
 mod copy;
 mod exec;
 mod kernels;
+mod line;
 mod logs;
 mod status;
 mod up;
@@ -33,6 +34,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Verb::Kernels => kernels::run(args),
+        Verb::Line { socket } => line::run(socket),
         Verb::Keeper => {
             lab::keeper::keep()?;
             Ok(ExitCode::SUCCESS)

@@ -10,7 +10,7 @@ use crate::network::tap;
 use crate::parts::NodeParts;
 use crate::seed::NodeIdentity;
 use crate::service::{Service, ServiceError};
-use crate::ssh::{self, Keys};
+use crate::ssh::{self, Keys, Route};
 use crate::state::State;
 
 /// Memory of one node.
@@ -97,6 +97,15 @@ pub fn start(
         "socket,id=console,path={name}.console,server=on,wait=off,logfile=logs/{name}.log,logappend=on"
     ));
     qemu.args(["-serial", "chardev:console", "-device", "virtio-rng-pci"]);
+    qemu.arg("-chardev").arg(format!(
+        "socket,id=line,path={name}.line,server=on,wait=off"
+    ));
+    qemu.args([
+        "-device",
+        "virtio-serial-pci",
+        "-device",
+        "virtserialport,chardev=line,name=lab",
+    ]);
     Ok(Service::start(name, &mut qemu, state.log(name))?)
 }
 
@@ -118,9 +127,10 @@ pub fn await_login(
     state: &State,
     node: &NodeIdentity,
     keys: &Keys,
+    route: Route,
     vm: &mut Service,
 ) -> Result<(), VmError> {
-    hold_connection(state.clone(), node.clone(), keys.clone())?;
+    hold_connection(state.clone(), node.clone(), keys.clone(), route)?;
     let mut panicked = None;
     vm.wait_until(PATIENCE, || {
         panicked = panic_line(&std::fs::read(state.log(&node.name)).unwrap_or_default());
@@ -137,12 +147,12 @@ pub fn await_login(
 }
 
 /// Opens the connection again whenever it breaks: a node may be rebooted.
-fn hold_connection(state: State, node: NodeIdentity, keys: Keys) -> io::Result<()> {
+fn hold_connection(state: State, node: NodeIdentity, keys: Keys, route: Route) -> io::Result<()> {
     std::thread::Builder::new()
         .name(format!("ssh {}", node.name))
         .spawn(move || {
             loop {
-                let mut ssh = keys.hold(&state, &node.name, node.ip);
+                let mut ssh = keys.hold(&state, &node.name, node.ip, route);
                 let log = state.log(&format!("{}-ssh", node.name));
                 if let Ok(mut held) = Service::start("ssh", &mut ssh, log) {
                     while held.ended().is_none() {

@@ -11,14 +11,13 @@ use std::time::Duration;
 use lab::cache::Cache;
 use lab::debian::Archive;
 use lab::parts::kernel::by_series;
-use lab::{Ground, Node, Order, Scheduler};
+use lab::parts::scheduler::own_program;
+use lab::{Ground, Lab, Node, Order, Scheduler, ssh};
 use schedkit_core::KernelRelease;
 use support::{eventually, order, up};
 
 /// The first series that Debian builds with sched_ext.
 const FIRST: [u32; 3] = [6, 16, 0];
-
-const PODMAN: &str = "podman run --privileged --pid=host registry.lab:5000/scx_lab:1.0.0";
 
 /// What scx_lab says where the kernel's own description of itself lacks a function. Some builds
 /// of 7.1 and 7.2 do: no BPF program at all can call `scx_bpf_error` there.
@@ -55,9 +54,26 @@ fn reason(node: &Node<'_>) -> String {
     reason.map_or_else(|| format!("no reason in {log:?}"), str::to_owned)
 }
 
+/// Puts scx_lab on the node. It runs there without a container, because Debian soon drops the
+/// modules of older kernels, and with them networks and overlays.
+fn bring_scheduler(lab: &Lab) {
+    let cache = Cache::new(lab::environment::cache_folder());
+    let program = own_program(&cache).expect("the lab has built scx_lab");
+    let copied = ssh::copy(
+        lab.state(),
+        "node1",
+        program.to_str().unwrap(),
+        "node1:/root/scx_lab",
+    )
+    .status();
+    assert!(copied.unwrap().success(), "scx_lab did not get to the node");
+}
+
 /// Runs a fault to its end; nothing where this kernel cannot be asked for it.
 fn eject(node: &Node<'_>, fault: &str) -> Option<Account> {
-    let said = node.shell(&format!("{PODMAN} --fault {fault}")).unwrap();
+    let said = node
+        .shell(&format!("/root/scx_lab --name lab_matrix --fault {fault}"))
+        .unwrap();
     let words = format!("{}{}", said.out, said.err);
     assert_eq!(said.status, 1, "{fault}: {words}");
     if words.contains(NOT_CALLABLE) {
@@ -74,26 +90,19 @@ fn eject(node: &Node<'_>, fault: &str) -> Option<Account> {
 }
 
 fn attach_and_detach(node: &Node<'_>) -> (String, String) {
-    let id = node
-        .shell(&PODMAN.replace("run", "run --detach"))
-        .unwrap()
-        .out;
+    node.shell("/root/scx_lab --name lab_matrix </dev/null >/tmp/said 2>&1 & echo $! >/tmp/pid")
+        .unwrap();
     let ops = eventually("scx_lab attaches", Duration::from_secs(90), || {
         let said = node
             .run(&["cat", "/sys/kernel/sched_ext/root/ops"])
             .unwrap();
         (said.status == 0).then(|| said.out.trim().to_owned())
     });
-    let stopped = node
-        .run(&["podman", "stop", "--time", "30", id.trim()])
-        .unwrap();
-    assert_eq!(stopped.status, 0, "{}", stopped.err);
-    assert_eq!(
-        node.run(&["cat", "/sys/kernel/sched_ext/state"])
-            .unwrap()
-            .out,
-        "disabled\n"
-    );
+    assert_eq!(node.shell("kill -TERM $(cat /tmp/pid)").unwrap().status, 0);
+    eventually("scx_lab detaches", Duration::from_secs(90), || {
+        let said = node.run(&["cat", "/sys/kernel/sched_ext/state"]).unwrap();
+        (said.out == "disabled\n").then_some(())
+    });
     (ops, reason(node))
 }
 
@@ -105,13 +114,14 @@ fn course(kernel: &KernelRelease, table: &mut String) -> bool {
         schedulers: vec![Scheduler::ScxLab],
         ..order("test-kernels", Ground::Machine, 1)
     });
+    bring_scheduler(&lab);
     let node = lab.node("node1").unwrap();
     assert_eq!(
         node.run(&["uname", "-r"]).unwrap().out.trim(),
         kernel.as_str()
     );
     let (ops, detached) = attach_and_detach(&node);
-    assert_eq!(ops, "lab_1.0.0", "{kernel}");
+    assert_eq!(ops, "lab_matrix", "{kernel}");
     assert_eq!(detached, "unregistered from user space", "{kernel}");
     writeln!(table, "{kernel:30} attached as {ops}, detached: {detached}").unwrap();
     let stall = eject(&node, "stall --timeout 2s").expect("a stall needs no kernel function");

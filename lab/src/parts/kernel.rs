@@ -22,6 +22,9 @@ const FLAVOUR: &str = "-cloud-amd64";
 /// Bump when a kernel is unpacked differently.
 const RECIPE: &str = "1";
 
+/// Marks a kernel that came without modules.
+const BARE: &str = "bare";
+
 /// A kernel that can be booted.
 #[derive(Clone, Debug)]
 pub struct Kernel {
@@ -31,6 +34,18 @@ pub struct Kernel {
     pub image: PathBuf,
     /// An ext4 disk with `modules/` and `boot/`.
     pub disk: PathBuf,
+    /// Whether Debian still offers its modules. Without them a node has no network and no
+    /// containers, and is reached by a serial line only.
+    pub equipment: Equipment,
+}
+
+/// What of a kernel is still to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Equipment {
+    /// The image and its modules.
+    Full,
+    /// The image alone: Debian removes the modules of older releases from its archive first.
+    Bare,
 }
 
 /// Why a kernel cannot be had.
@@ -46,6 +61,11 @@ pub enum KernelError {
         /// The series there are.
         offered: String,
     },
+    /// It cannot be a node of a cluster.
+    #[error(
+        "Debian offers kernel {0} without its modules any more, and a node of a cluster needs them: choose another with --kernel, or `--ground machine`"
+    )]
+    Bare(KernelRelease),
     /// The package does not hold what it should.
     #[error("the packages of kernel {release} hold no {file}")]
     Incomplete {
@@ -127,13 +147,20 @@ pub fn make(
         reporter.step(format!("fetching kernel {release}"), || {
             unpack(archive, &release, folder)?;
             let disk = folder.join("disk");
-            command::run(
-                Command::new("depmod")
+            let modules = folder
+                .join("unpacked/usr/lib/modules")
+                .join(release.as_str());
+            if modules.join("kernel").is_dir() {
+                let mut depmod = Command::new("depmod");
+                depmod
                     .arg("-b")
                     .arg(folder.join("unpacked"))
-                    .arg(release.as_str()),
-                &log,
-            )?;
+                    .arg(release.as_str());
+                command::run(&mut depmod, &log)?;
+            } else {
+                fs::create_dir_all(&modules)?;
+                fs::write(folder.join(BARE), "")?;
+            }
             arrange(&release, folder, &disk)?;
             disk::make(&disk, &folder.join("kernel.img"), 256, &log)?;
             fs::remove_dir_all(folder.join("unpacked"))?;
@@ -157,6 +184,11 @@ fn at(release: KernelRelease, folder: &Path) -> Kernel {
         release,
         image: folder.join("vmlinuz"),
         disk: folder.join("kernel.img"),
+        equipment: if folder.join(BARE).exists() {
+            Equipment::Bare
+        } else {
+            Equipment::Full
+        },
     }
 }
 
@@ -193,7 +225,10 @@ fn arrange(release: &KernelRelease, folder: &Path, disk: &Path) -> Result<(), Ke
     fs::create_dir_all(disk.join("boot"))?;
     fs::create_dir_all(disk.join("modules"))?;
     fs::rename(find("vmlinuz")?, folder.join("vmlinuz"))?;
-    fs::copy(find("config")?, disk.join(format!("boot/config-{release}")))?;
+    // The configuration goes with the modules.
+    if !folder.join(BARE).exists() {
+        fs::copy(find("config")?, disk.join(format!("boot/config-{release}")))?;
+    }
     fs::rename(&modules, disk.join("modules").join(release.as_str()))?;
     Ok(())
 }

@@ -7,6 +7,7 @@ mod bpfland;
 mod own;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use super::{PartError, StockImage};
 use crate::cache::Cache;
@@ -53,6 +54,12 @@ pub fn stock(
         Scheduler::ScxLab => own::stock(cache, reporter),
         Scheduler::ScxBpfland => bpfland::stock(cache, reporter),
     }
+}
+
+/// Our own scheduler's program for this machine's processor, if it was built: it runs as it is, also
+/// where there are no containers.
+pub fn own_program(cache: &Cache) -> Option<PathBuf> {
+    own::find_program(cache)
 }
 
 /// What an image says about the scheduler in it.

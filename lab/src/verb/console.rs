@@ -70,7 +70,7 @@ impl Drop for Raw {
 }
 
 /// Standard output that shows every byte at once.
-struct Unbuffered(io::Stdout);
+pub(super) struct Unbuffered(pub(super) io::Stdout);
 
 impl Write for Unbuffered {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -38,6 +38,11 @@ pub(super) fn is_missing(cache: &Cache) -> bool {
     [Platform::Amd64, Platform::Arm64].iter().any(missing)
 }
 
+pub(super) fn find_program(cache: &Cache) -> Option<PathBuf> {
+    let folder = cache.find(&Platform::Amd64.part_name(), &key())?;
+    Some(folder.join("scx_lab"))
+}
+
 /// `1.0.0` for one platform; `1.1.0` and `latest` for two; a tag a fault.
 pub(super) fn stock(cache: &Cache, reporter: &Reporter) -> Result<Vec<StockImage>, PartError> {
     let key = key();

@@ -1,0 +1,18 @@
+//! `lab line`: what ssh runs to reach a node that has no network.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+use super::console::Unbuffered;
+
+pub(crate) fn run(socket: &Path) -> anyhow::Result<ExitCode> {
+    let mut to_node = UnixStream::connect(socket).context("cannot reach the serial line")?;
+    let mut from_node = to_node.try_clone()?;
+    std::thread::spawn(move || io::copy(&mut io::stdin(), &mut to_node));
+    io::copy(&mut from_node, &mut Unbuffered(io::stdout()))?;
+    Ok(ExitCode::SUCCESS)
+}
