@@ -1,6 +1,6 @@
 //! `lab line`: what ssh runs to reach a node that has no network.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,6 +11,8 @@ use super::console::Unbuffered;
 
 pub(crate) fn run(socket: &Path) -> anyhow::Result<ExitCode> {
     let mut to_node = UnixStream::connect(socket).context("cannot reach the serial line")?;
+    // The node's sshd speaks first, so it must not start before there is somebody to hear it.
+    to_node.write_all(b"open\n")?;
     let mut from_node = to_node.try_clone()?;
     std::thread::spawn(move || io::copy(&mut io::stdin(), &mut to_node));
     io::copy(&mut from_node, &mut Unbuffered(io::stdout()))?;
