@@ -7,7 +7,9 @@ mod bpfland;
 mod own;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use super::{PartError, StockImage};
 use crate::cache::Cache;
@@ -107,4 +109,18 @@ impl About<'_> {
             .chain([(floor.to_owned(), KERNEL_FLOOR.to_owned())])
             .collect()
     }
+}
+
+/// Every file below a folder.
+fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(files_below(&path)?);
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(files)
 }

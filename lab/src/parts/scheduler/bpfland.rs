@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::super::{PartError, StockImage};
-use super::{About, CLANG};
+use super::{About, CLANG, files_below};
 use crate::cache::{Cache, Key};
 use crate::command;
 use crate::oci::{File, Image, shared_libraries};
@@ -101,7 +101,7 @@ fn root(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
 
 /// Everything below a folder, at the same place in an image.
 fn files(root: &Path) -> io::Result<Vec<File>> {
-    let mut paths = super::own::files_below(root)?;
+    let mut paths = files_below(root)?;
     paths.sort();
     let place = |from: PathBuf| File {
         to: Path::new("/").join(from.strip_prefix(root).unwrap_or(&from)),

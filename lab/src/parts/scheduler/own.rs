@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::super::{PartError, StockImage};
-use super::{About, CLANG};
+use super::{About, CLANG, files_below};
 use crate::cache::{Cache, Key};
 use crate::command;
 use crate::debian::Archive;
@@ -158,20 +158,6 @@ fn key() -> Key {
         ingredients.push(fs::read(&file).unwrap_or_default());
     }
     Key::of(ingredients)
-}
-
-/// Every file below a folder.
-pub(super) fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            files.extend(files_below(&path)?);
-        } else {
-            files.push(path);
-        }
-    }
-    Ok(files)
 }
 
 fn program(
