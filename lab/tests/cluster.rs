@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use lab::{Ground, Lab};
-use support::{apply, eventually, kubectl, order, up};
+use support::{apply, eventually_or, kubectl, order, picture, up};
 
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -44,7 +44,7 @@ fn kubectl_pod(name: &str, node: &str, arguments: &[&str]) -> String {
 }
 
 fn await_phase(lab: &Lab, pod: &str, phase: &str) {
-    eventually(&format!("{pod} is {phase}"), PATIENCE, || {
+    let arrived = || {
         let now = kubectl(lab, &["get", "pod", pod, "-o", "jsonpath={.status.phase}"]).out;
         assert!(
             now != "Failed" || phase == "Failed",
@@ -52,34 +52,40 @@ fn await_phase(lab: &Lab, pod: &str, phase: &str) {
             kubectl(lab, &["logs", pod]).out
         );
         (now == phase).then_some(())
-    });
+    };
+    let what = format!("{pod} is {phase}");
+    eventually_or(&what, PATIENCE, arrived, || picture(lab));
 }
 
 /// Waits until the kernel of every node has a scheduler of that name attached.
 fn await_ops(lab: &Lab, wanted: &str) {
     for node in ["node1", "node2"] {
-        eventually(&format!("{wanted:?} on {node}"), PATIENCE, || {
+        let attached = || {
             let said = lab
                 .node(node)
                 .unwrap()
                 .run(&["cat", "/sys/kernel/sched_ext/root/ops"])
                 .unwrap();
             (said.status == 0 && said.out.starts_with(wanted)).then_some(())
-        });
+        };
+        let what = format!("{wanted:?} on {node}");
+        eventually_or(&what, PATIENCE, attached, || picture(lab));
     }
 }
 
 /// Waits until the kernel of every node says that it runs its own scheduler.
 fn await_default(lab: &Lab) {
     for node in ["node1", "node2"] {
-        eventually(&format!("the default on {node}"), PATIENCE, || {
+        let detached = || {
             let said = lab
                 .node(node)
                 .unwrap()
                 .run(&["cat", "/sys/kernel/sched_ext/state"])
                 .unwrap();
             (said.out == "disabled\n").then_some(())
-        });
+        };
+        let what = format!("the default on {node}");
+        eventually_or(&what, PATIENCE, detached, || picture(lab));
     }
 }
 

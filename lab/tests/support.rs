@@ -34,22 +34,55 @@ pub(crate) fn up(order: &Order) -> Lab {
 }
 
 /// Asks until the answer is there.
-pub(crate) fn eventually<T>(
+pub(crate) fn eventually<T>(what: &str, patience: Duration, ask: impl FnMut() -> Option<T>) -> T {
+    eventually_or(what, patience, ask, String::new)
+}
+
+/// Asks until the answer is there; when it never comes, `explain` says what stood in its way, for
+/// whoever reads the log of a run that is over.
+pub(crate) fn eventually_or<T>(
     what: &str,
     patience: Duration,
     mut ask: impl FnMut() -> Option<T>,
+    explain: impl FnOnce() -> String,
 ) -> T {
     let begin = Instant::now();
     loop {
         if let Some(answer) = ask() {
             return answer;
         }
-        assert!(
-            begin.elapsed() < patience,
-            "{what}: not within {patience:?}"
-        );
+        if begin.elapsed() >= patience {
+            panic!("{what}: not within {patience:?}\n{}", explain());
+        }
         std::thread::sleep(Duration::from_millis(250));
     }
+}
+
+/// What a cluster looks like from the outside: its pods, their last words, its events and what
+/// the kernel of each node said.
+pub(crate) fn picture(lab: &Lab) -> String {
+    let mut picture = String::new();
+    for words in [
+        "get nodes,daemonsets,pods -A -o wide",
+        "describe pods",
+        "get events --sort-by=.lastTimestamp",
+    ] {
+        let said = kubectl(lab, &words.split(' ').collect::<Vec<_>>());
+        picture += &format!("--- kubectl {words}\n{}{}", said.out, said.err);
+    }
+    for node in &lab.running().nodes {
+        let script = "cat /sys/kernel/sched_ext/state /proc/loadavg; dmesg | tail -n 40; \
+                      ps -eo pid,stat,wchan:32,etime,args | grep scx_ | grep -v grep; \
+                      tail -n 5 /var/log/pods/*/*/*.log; tail -n 15 /var/log/kubelet.log";
+        let said = lab
+            .node(&node.name)
+            .map(|node| node.run(&["sh", "-c", script]));
+        picture += &match said {
+            Ok(Ok(said)) => format!("--- {}\n{}{}", node.name, said.out, said.err),
+            other => format!("--- {}: {other:?}\n", node.name),
+        };
+    }
+    picture
 }
 
 /// Runs `kubectl` to its end.
