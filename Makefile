@@ -3,11 +3,11 @@
 
 CACHE := $(or $(SCHEDKIT_CACHE),$(HOME)/.cache/schedkit-lab)
 LAB := cargo run --quiet --package lab --
-E2E := --test errors --test control_plane --test endings --test machine --test cluster
+E2E := --test errors --test control_plane --test signatures --test endings
 ALL_SCHEDULERS := --scheduler scx_lab --scheduler scx_bpfland
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long bench prepare lint unit e2e deny bootstrap
+.PHONY: help demo test test-long bench prepare lint unit fuzz e2e deny mutants bootstrap
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,32 +16,45 @@ demo: bootstrap ## Boot a node, run a scheduler on it as a pod, show what the ke
 	cargo build --quiet --package lab --bin lab --example demo
 	cargo run --quiet --package lab --example demo
 
-test: prepare lint unit e2e ## Everything that must be green before a change lands
+test: prepare lint unit fuzz e2e ## Everything that must be green before a change lands
 
-test-long: prepare deny ## The slow courses: every kernel series that Debian offers, licences
+test-long: prepare deny mutants ## The slow courses: kernel series, licences, checks removed one by one, fuzzing
 	cargo test --package lab --features long --test kernels -- --nocapture
+	fuzz/run 300
 
 bench: prepare ## The measurements
+	cargo build --release --package lab --bin lab
+	cargo bench --package schedctl --bench verify
 	cargo bench --package lab
 
 bootstrap:
 	@lab/bootstrap
 
 prepare: bootstrap
-	$(LAB) prepare --nodes 2 $(ALL_SCHEDULERS)
+	$(LAB) prepare --nodes 2 $(ALL_SCHEDULERS) --signing
 
 lint: ## Format, clippy, rustdoc, layers
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+	fuzz/build clippy
 	cargo run --quiet --package xtask -- tidy
 
 unit: ## Tests that need no root, no lab and no network
 	cargo test --workspace --locked
 
+fuzz: ## A short run of every fuzz target; the long one is part of test-long
+	fuzz/run 10
+
+mutants: prepare ## Removes one check of the verifier at a time: a test must go red each time
+	cargo run --quiet --package xtask -- mutants
+
 # One file after the other and one test after the other: they share two cores.
 e2e: prepare ## Tests on a real control plane, a virtual machine and a cluster of two
+	cargo test --package schedctl --features e2e --locked --test trust -- --test-threads=1
 	cargo test --package lab --features e2e --locked --no-fail-fast $(E2E) -- --test-threads=1 --nocapture
+	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test machine -- --test-threads=1 --nocapture
+	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test cluster -- --test-threads=1 --nocapture
 
 deny: $(CACHE)/cargo-deny/bin/cargo-deny ## Licences, sources and bans of the dependencies
 	$< --all-features check bans licenses sources

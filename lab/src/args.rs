@@ -32,6 +32,7 @@ const EXAMPLES: &str = "Examples:
   lab up --nodes 2                    a cluster of two nodes; Ctrl-C ends it
   lab up --detach                     the same with one node, in the background
   lab up --ground machine             one virtual machine without Kubernetes
+  lab up --ground registry            registries only, with scheduler images in them
   lab exec node1 -- cat /sys/kernel/sched_ext/state
   lab cp ./scx_mine node1:/root/      copy a file to a node
   lab logs node1/kubelet              what the kubelet there says
@@ -109,6 +110,9 @@ pub(crate) struct Wanted {
     /// Which schedulers' images the registry holds; repeat for several.
     #[arg(long = "scheduler", value_enum, default_values_t = [Scheduler::ScxLab], value_name = "NAME")]
     schedulers: Vec<Scheduler>,
+    /// Hold ready what signs and verifies: cosign 2 and 3, and a Sigstore of our own.
+    #[arg(long)]
+    signing: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -164,6 +168,7 @@ impl Args {
             nodes: wanted.nodes,
             kernel: wanted.kernel.clone(),
             schedulers: wanted.schedulers.clone(),
+            signing: wanted.signing,
             ..self.plain_order()
         }
     }

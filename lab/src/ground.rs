@@ -19,6 +19,8 @@ pub enum Ground {
     ControlPlane,
     /// Nodes without Kubernetes: a kernel, podman and containerd.
     Machine,
+    /// Registries only, without and with the referrers API: ready in seconds.
+    Registry,
 }
 
 impl Ground {
@@ -26,7 +28,7 @@ impl Ground {
     pub fn has_kubernetes(self) -> bool {
         match self {
             Self::Cluster | Self::ControlPlane => true,
-            Self::Machine => false,
+            Self::Machine | Self::Registry => false,
         }
     }
 
@@ -34,7 +36,23 @@ impl Ground {
     pub fn has_nodes(self) -> bool {
         match self {
             Self::Cluster | Self::Machine => true,
+            Self::ControlPlane | Self::Registry => false,
+        }
+    }
+
+    /// Whether the registry holds schedulers: wherever somebody could pull them.
+    pub fn has_schedulers(self) -> bool {
+        match self {
+            Self::Cluster | Self::Machine | Self::Registry => true,
             Self::ControlPlane => false,
+        }
+    }
+
+    /// Whether there is a second registry, one with the referrers API.
+    pub fn has_referrers(self) -> bool {
+        match self {
+            Self::Registry => true,
+            Self::Cluster | Self::ControlPlane | Self::Machine => false,
         }
     }
 }
@@ -76,6 +94,8 @@ pub struct Order {
     pub kernel: String,
     /// Which scheduler images to hold ready.
     pub schedulers: Vec<Scheduler>,
+    /// Whether to hold ready what signs and verifies: both editions of cosign and a Sigstore.
+    pub signing: bool,
     /// Fixed port of the API server on this machine's loopback; any free one otherwise.
     pub api_port: Option<u16>,
     /// Fixed port of the registry on this machine's loopback; any free one otherwise.
@@ -99,6 +119,7 @@ impl Order {
             nodes: 1,
             kernel: DEFAULT_KERNEL.to_owned(),
             schedulers: vec![Scheduler::ScxLab],
+            signing: false,
             api_port: None,
             registry_port: None,
             state: absolute(&labs.join(name)),

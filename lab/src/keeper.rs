@@ -20,11 +20,11 @@ use std::time::Duration;
 use crate::cache::Cache;
 use crate::command::{self, CommandError};
 use crate::ground::{Goal, Order};
-use crate::network::{self, API, Door, NetworkError, REGISTRY};
+use crate::network::{self, API, Door, NetworkError, REFERRERS, REGISTRY};
 use crate::parts::{self, PartError};
 use crate::progress::{Event, Reporter};
 use crate::service::Service;
-use crate::site::{Site, SiteError};
+use crate::site::{Ports, Site, SiteError};
 use crate::state::{State, StateError};
 
 /// What cuts the tie between a ready lab and the command that started it.
@@ -86,7 +86,7 @@ fn bring_up(reporter: &Reporter) -> Result<Option<Vec<Service>>, KeeperError> {
     std::mem::forget(state.take(keeper_pid)?);
     let doors = Doors::open(&order)?;
     let parts = parts::gather(&cache, &order, reporter)?;
-    let ports = (doors.api.port(), doors.registry.port());
+    let ports = doors.ports();
     network::enter(order.node_count())?;
     doors.lead_inside();
     let site = Site {
@@ -96,8 +96,8 @@ fn bring_up(reporter: &Reporter) -> Result<Option<Vec<Service>>, KeeperError> {
         parts: &parts,
         reporter,
     };
-    let services = site.start(ports.0)?;
-    let lab = site.describe(ports.1);
+    let services = site.start(ports.api)?;
+    let lab = site.describe(&ports);
     state.publish(&lab)?;
     reporter.send(&Event::Ready { lab: Box::new(lab) });
     Ok(Some(services))
@@ -107,6 +107,7 @@ fn bring_up(reporter: &Reporter) -> Result<Option<Vec<Service>>, KeeperError> {
 struct Doors {
     api: Door,
     registry: Door,
+    referrers: Option<Door>,
 }
 
 impl Doors {
@@ -114,12 +115,28 @@ impl Doors {
         Ok(Self {
             api: Door::open(order.api_port)?,
             registry: Door::open(order.registry_port)?,
+            referrers: order
+                .ground
+                .has_referrers()
+                .then(|| Door::open(None))
+                .transpose()?,
         })
+    }
+
+    fn ports(&self) -> Ports {
+        Ports {
+            api: self.api.port(),
+            registry: self.registry.port(),
+            referrers: self.referrers.as_ref().map(Door::port),
+        }
     }
 
     fn lead_inside(self) {
         self.api.lead_to(API);
         self.registry.lead_to(REGISTRY);
+        if let Some(door) = self.referrers {
+            door.lead_to(REFERRERS);
+        }
     }
 }
 

@@ -26,6 +26,7 @@ pub mod registry;
 mod running;
 pub mod seed;
 pub mod service;
+pub mod signing;
 pub mod site;
 pub mod ssh;
 pub mod state;

@@ -5,13 +5,14 @@
 //!   this machine                 the lab's namespace                      node 1 (VM)
 //!   127.0.0.1:PORT ── door ──▶ 10.77.0.1:6443  API server          10.77.0.11   pods 10.244.1.0/24
 //!   127.0.0.1:PORT ── door ──▶ 10.77.0.1:5000  registry     bridge ── tap1
+//!   127.0.0.1:PORT ── door ──▶ 10.77.0.1:5001  registry with referrers (ground `registry`)
 //!                              127.0.0.1:…     etcd, …            ── tap2     10.77.0.12 …
 //! ```
 //!
 //! The namespace belongs to the keeper's private mounts: it is gone when the keeper is.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
@@ -26,6 +27,8 @@ pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 pub const API: SocketAddrV4 = SocketAddrV4::new(HOST, 6443);
 /// The registry's port inside.
 pub const REGISTRY: SocketAddrV4 = SocketAddrV4::new(HOST, 5000);
+/// The port inside of the registry with the referrers API.
+pub const REFERRERS: SocketAddrV4 = SocketAddrV4::new(HOST, 5001);
 /// The Service that stands for the API server in every pod.
 pub const API_SERVICE: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 1);
 
@@ -176,14 +179,19 @@ fn guide(visitor: &TcpStream, inside: SocketAddr) {
 }
 
 fn carry(mut from: &TcpStream, mut to: &TcpStream) {
-    let _ = io::copy(&mut from, &mut to);
+    // Measurements run through here: whatever has come is passed on at once, and a layer of an
+    // image takes few turns.
+    let mut bytes = vec![0; 64 << 10];
+    while let Ok(count @ 1..) = from.read(&mut bytes) {
+        if to.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+    }
     let _ = to.shutdown(Shutdown::Write);
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-
     use super::*;
 
     #[test]

@@ -4,11 +4,13 @@
 //! [`gather`] is the table of contents: check what the missing parts need, then make them, the
 //! slow ones side by side.
 
+mod golang;
 pub mod kernel;
 pub mod kube;
 pub mod registry;
 pub mod root_disk;
 pub mod scheduler;
+pub mod signing;
 pub mod support;
 
 use std::io;
@@ -25,6 +27,7 @@ use crate::ground::{Goal, Ground, Order};
 use crate::oci::{Image, Index};
 use crate::preflight::{self, PreflightError};
 use crate::progress::Reporter;
+use crate::signing::Tools;
 use kernel::{Equipment, Kernel, KernelError};
 use kube::Binaries;
 
@@ -41,6 +44,10 @@ pub struct Parts {
     pub node: Option<NodeParts>,
     /// The registry's program.
     pub registry: PathBuf,
+    /// The program of the registry with the referrers API, where the ground has one.
+    pub referrers: Option<PathBuf>,
+    /// What signs and verifies, if it was asked for.
+    pub tools: Option<Tools>,
     /// What the registry holds from the start.
     pub stock: Vec<StockImage>,
 }
@@ -126,9 +133,17 @@ pub fn gather(cache: &Cache, order: &Order, reporter: &Reporter) -> Result<Parts
     make(cache, order, reporter, &archive, release)
 }
 
+/// What is built with Go, as far as it is wanted.
+#[derive(Default)]
+struct GoPrograms {
+    binaries: Option<Binaries>,
+    referrers: Option<PathBuf>,
+    tools: Option<Tools>,
+}
+
 /// What one of the slow chains yields.
 enum Yield {
-    Go(Option<Binaries>),
+    Go(GoPrograms),
     Rust(Vec<StockImage>),
     Debian(PathBuf, Option<Disks>),
 }
@@ -158,15 +173,20 @@ fn make(
         });
     }
     drop(sender);
-    let (mut binaries, mut stock, mut registry, mut disks) =
-        (None, Vec::new(), PathBuf::new(), None);
+    let (mut programs, mut stock, mut registry, mut disks) =
+        (GoPrograms::default(), Vec::new(), PathBuf::new(), None);
     for result in yields {
         match result? {
-            Yield::Go(made) => binaries = made,
+            Yield::Go(made) => programs = made,
             Yield::Rust(made) => stock = made,
             Yield::Debian(program, made) => (registry, disks) = (program, made),
         }
     }
+    let GoPrograms {
+        binaries,
+        referrers,
+        tools,
+    } = programs;
     let mut kubelet_disk = None;
     if let (Some(binaries), Some(_)) = (&binaries, &disks) {
         kubelet_disk = Some(kube::kubelet_disk(cache, binaries, reporter)?);
@@ -181,6 +201,8 @@ fn make(
         binaries,
         node,
         registry,
+        referrers,
+        tools,
         stock,
     })
 }
@@ -197,16 +219,25 @@ struct Shop {
 
 impl Shop {
     fn go(&self) -> Result<Yield, PartError> {
-        let wanted = self.order.ground.has_kubernetes();
-        let made = wanted
-            .then(|| kube::make(&self.cache, &self.reporter))
-            .transpose()?;
-        Ok(Yield::Go(made))
+        let (order, cache, reporter) = (&self.order, &self.cache, &self.reporter);
+        let (kubernetes, referrers) = (order.ground.has_kubernetes(), order.ground.has_referrers());
+        Ok(Yield::Go(GoPrograms {
+            binaries: kubernetes
+                .then(|| kube::make(cache, reporter))
+                .transpose()?,
+            referrers: referrers
+                .then(|| signing::make_sigstore(cache, reporter))
+                .transpose()?,
+            tools: order
+                .signing
+                .then(|| signing::make(cache, reporter))
+                .transpose()?,
+        }))
     }
 
     fn rust(&self) -> Result<Yield, PartError> {
         let mut stock = Vec::new();
-        if self.order.ground.has_nodes() {
+        if self.order.ground.has_schedulers() {
             for which in &self.order.schedulers {
                 stock.extend(scheduler::stock(&self.cache, *which, &self.reporter)?);
             }
@@ -252,8 +283,10 @@ type Disks = (Kernel, PathBuf);
 pub struct Missing {
     /// Packages of this machine.
     pub packages: Vec<String>,
-    /// Programs to be built with Go.
+    /// Kubernetes, to be built with Go.
     pub go: bool,
+    /// What signs and verifies, to be built with Go.
+    pub signing: bool,
     /// Schedulers to be built with Rust.
     pub rust: bool,
     /// The root disk or the registry's program.
@@ -265,7 +298,9 @@ pub struct Missing {
 impl Missing {
     fn look(cache: &Cache, order: &Order) -> Self {
         let nodes = order.ground.has_nodes();
-        let rust = nodes
+        let signing = (order.signing && signing::is_missing(cache))
+            || (order.ground.has_referrers() && signing::is_sigstore_missing(cache));
+        let rust = order.ground.has_schedulers()
             && order
                 .schedulers
                 .iter()
@@ -287,6 +322,7 @@ impl Missing {
         Self {
             packages: debian::missing_packages(&packages),
             go: order.ground.has_kubernetes() && kube::is_missing(cache),
+            signing,
             rust,
             debian: disk || registry::is_missing(cache),
             kernel,
@@ -298,10 +334,11 @@ impl Missing {
         let Self {
             packages,
             go,
+            signing,
             rust,
             debian,
             kernel,
         } = self;
-        !packages.is_empty() || *go || *rust || *debian || kernel.is_some()
+        !packages.is_empty() || *go || *signing || *rust || *debian || kernel.is_some()
     }
 }

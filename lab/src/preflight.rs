@@ -75,6 +75,9 @@ pub fn check(cache: &Cache, order: &Order, missing: &Missing) -> Result<(), Pref
     if missing.go {
         toolchain("go", "version", "Go", "Kubernetes", "https://go.dev/dl")?;
     }
+    if missing.signing {
+        toolchain("go", "version", "Go", "cosign", "https://go.dev/dl")?;
+    }
     if missing.rust {
         toolchain(
             "cargo",
@@ -143,11 +146,18 @@ fn room_to_make(missing: &Missing) -> u64 {
     let Missing {
         packages: _,
         go,
+        signing,
         rust,
         debian,
         kernel,
     } = missing;
-    let parts = [(*go, 6), (*rust, 3), (*debian, 3), (kernel.is_some(), 1)];
+    let parts = [
+        (*go, 6),
+        (*signing, 4),
+        (*rust, 3),
+        (*debian, 3),
+        (kernel.is_some(), 1),
+    ];
     GIB * parts
         .iter()
         .filter(|(wanted, _)| *wanted)
@@ -205,6 +215,7 @@ mod tests {
         let missing = Missing {
             packages: vec![],
             go: false,
+            signing: false,
             rust: false,
             debian: false,
             kernel: None,

@@ -1,11 +1,12 @@
-//! The lab's OCI registry (Debian's docker-registry) and what it holds from the start.
+//! The lab's OCI registries and what they hold from the start: Debian's docker-registry, which
+//! knows no referrers, and where the ground asks for it one in memory that does.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::network::{self, REGISTRY};
+use crate::network::{self, REFERRERS, REGISTRY};
 use crate::oci::{PushError, Registry};
 use crate::parts::StockImage;
 use crate::service::{Service, ServiceError};
@@ -40,8 +41,27 @@ pub fn start(
         .arg("serve")
         .arg(&config)
         .env("OTEL_TRACES_EXPORTER", "none");
-    let mut service = Service::start("registry", &mut command, state.log("registry"))?;
-    let registry = Registry::new(REGISTRY.to_string());
+    let service = Service::start("registry", &mut command, state.log("registry"))?;
+    fill(service, &Registry::new(REGISTRY.to_string()), stock)
+}
+
+/// Starts the registry with the referrers API and fills it with the same.
+pub fn start_with_referrers(
+    state: &State,
+    program: &Path,
+    stock: &[StockImage],
+) -> Result<Service, RegistryError> {
+    let mut command = network::insider(program);
+    command.arg("registry").arg(REFERRERS.to_string());
+    let service = Service::start("referrers", &mut command, state.log("referrers"))?;
+    fill(service, &Registry::new(REFERRERS.to_string()), stock)
+}
+
+fn fill(
+    mut service: Service,
+    registry: &Registry,
+    stock: &[StockImage],
+) -> Result<Service, RegistryError> {
     service.wait_until(PATIENCE, || registry.is_up())?;
     for image in stock {
         match image {
@@ -60,11 +80,12 @@ pub fn start(
     Ok(service)
 }
 
+/// Without its memory of blobs the registry would look each one up on disk at every request.
 fn configuration(storage: &Path) -> String {
     format!(
         "version: 0.1\n\
          log: {{level: warn, accesslog: {{disabled: true}}}}\n\
-         storage:\n  filesystem: {{rootdirectory: {storage:?}}}\n  delete: {{enabled: true}}\n\
+         storage:\n  filesystem: {{rootdirectory: {storage:?}}}\n  delete: {{enabled: true}}\n  cache: {{blobdescriptor: inmemory}}\n\
          http:\n  addr: {REGISTRY}\n"
     )
 }

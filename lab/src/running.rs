@@ -14,6 +14,7 @@ use crate::ground::Order;
 use crate::keeper::DETACH;
 use crate::preflight::{self, PreflightError};
 use crate::progress::Event;
+use crate::signing::{Desk, SigningError};
 use crate::ssh;
 use crate::state::{RunningLab, State, StateError};
 
@@ -72,6 +73,12 @@ pub enum LabError {
     /// It has no Kubernetes.
     #[error("the lab has no Kubernetes: bring one up with `--ground cluster` or `control-plane`")]
     NoKubernetes,
+    /// It has no tools of signing.
+    #[error("the lab has no cosign: bring one up with `--signing`")]
+    NoTools,
+    /// The desk.
+    #[error(transparent)]
+    Signing(#[from] SigningError),
     /// It was ended from elsewhere.
     #[error("the lab has ended: by `lab down`, or see {log}")]
     Ended {
@@ -163,6 +170,12 @@ impl Lab {
         let mut kubectl = Command::new(program);
         kubectl.env("KUBECONFIG", config);
         Ok(kubectl)
+    }
+
+    /// A desk with this lab's tools of signing, in its state folder.
+    pub fn desk(&self) -> Result<Desk, LabError> {
+        let tools = self.running.tools.as_ref().ok_or(LabError::NoTools)?;
+        Ok(Desk::open(tools, &self.state.path("desk"))?)
     }
 
     /// Lets the lab outlive this process; from then on only [`Lab::down`] ends it.

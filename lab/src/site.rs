@@ -54,6 +54,17 @@ pub enum SiteError {
     Io(#[from] io::Error),
 }
 
+/// Where a lab's doors are on this machine's loopback.
+#[derive(Clone, Copy, Debug)]
+pub struct Ports {
+    /// The API server's.
+    pub api: u16,
+    /// The registry's.
+    pub registry: u16,
+    /// That of the registry with the referrers API, where there is one.
+    pub referrers: Option<u16>,
+}
+
 /// A lab whose parts are all there and whose network is entered.
 pub struct Site<'a> {
     /// What is wanted.
@@ -89,6 +100,11 @@ impl Site<'_> {
         let mut services = vec![reporter.step("filling the registry", || {
             registry::start(state, &parts.registry, &parts.stock)
         })?];
+        if let Some(program) = &parts.referrers {
+            services.push(reporter.step("filling the registry with referrers", || {
+                registry::start_with_referrers(state, program, &parts.stock)
+            })?);
+        }
         let mut vms = self.power_on(&nodes, &keys, pki.as_ref())?;
         if let (Some(binaries), Some(pki)) = (&parts.binaries, &pki) {
             let outside = format!("https://127.0.0.1:{api_port}");
@@ -165,7 +181,7 @@ impl Site<'_> {
     }
 
     /// The lab's account of itself.
-    pub fn describe(&self, registry_port: u16) -> RunningLab {
+    pub fn describe(&self, ports: &Ports) -> RunningLab {
         let Self {
             order,
             state,
@@ -185,7 +201,9 @@ impl Site<'_> {
                 .binaries
                 .as_ref()
                 .map(|binaries| binaries.program("kubectl")),
-            registry: format!("127.0.0.1:{registry_port}"),
+            registry: format!("127.0.0.1:{}", ports.registry),
+            referrers_registry: ports.referrers.map(|port| format!("127.0.0.1:{port}")),
+            tools: parts.tools.clone(),
             registry_on_nodes: format!("{REGISTRY_NAME}:{}", REGISTRY.port()),
             nodes: (1..=order.node_count())
                 .map(NodeIdentity::new)

@@ -19,6 +19,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::ground::Ground;
+use crate::signing::Tools;
 
 /// What runs and where; the lab's own account, written by the keeper alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +36,10 @@ pub struct RunningLab {
     pub registry: String,
     /// The registry's address as the nodes know it.
     pub registry_on_nodes: String,
+    /// The address on this machine of the registry with the referrers API.
+    pub referrers_registry: Option<String>,
+    /// What signs and verifies.
+    pub tools: Option<Tools>,
     /// The virtual machines.
     pub nodes: Vec<RunningNode>,
 }

@@ -36,7 +36,8 @@ pub struct Blob {
 }
 
 impl Blob {
-    fn new(bytes: Vec<u8>) -> Self {
+    /// Names the bytes.
+    pub fn new(bytes: Vec<u8>) -> Self {
         let hash = Sha256::digest(&bytes);
         let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         Self {
@@ -45,7 +46,8 @@ impl Blob {
         }
     }
 
-    fn descriptor(&self, media_type: &str) -> serde_json::Value {
+    /// How others refer to the bytes.
+    pub fn descriptor(&self, media_type: &str) -> serde_json::Value {
         json!({"mediaType": media_type, "digest": self.digest, "size": self.bytes.len()})
     }
 }
@@ -97,6 +99,17 @@ impl Image {
             architecture: architecture.to_owned(),
         })
     }
+
+    /// An image without files whose digest depends on `mark`: a test that signs images needs many
+    /// of its own.
+    pub fn marked(mark: &str) -> io::Result<Self> {
+        Self::marked_for("amd64", mark)
+    }
+
+    fn marked_for(architecture: &str, mark: &str) -> io::Result<Self> {
+        let labels = BTreeMap::from([("lab.mark".to_owned(), mark.to_owned())]);
+        Self::new(architecture, &[], &["/nothing"], &labels)
+    }
 }
 
 impl Index {
@@ -116,6 +129,14 @@ impl Index {
             "manifests": manifests,
         }))?);
         Ok(Self { manifest, images })
+    }
+
+    /// Two images without files, for two platforms; all three digests depend on `mark`.
+    pub fn marked(mark: &str) -> io::Result<Self> {
+        Self::new(vec![
+            Image::marked_for("amd64", mark)?,
+            Image::marked_for("arm64", mark)?,
+        ])
     }
 }
 

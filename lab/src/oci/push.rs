@@ -5,8 +5,8 @@ use super::image::{Blob, INDEX, Image, Index, MANIFEST};
 /// A registry that is reached without TLS or credentials.
 #[derive(Clone, Debug)]
 pub struct Registry {
-    address: String,
-    agent: ureq::Agent,
+    pub(super) address: String,
+    pub(super) agent: ureq::Agent,
 }
 
 /// Why an image is not in the registry.
@@ -50,6 +50,11 @@ impl Registry {
         }
     }
 
+    /// Its `host:port`.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Whether it answers.
     pub fn is_up(&self) -> bool {
         self.agent
@@ -74,7 +79,8 @@ impl Registry {
         self.push_manifest(repository, tag, INDEX, &index.manifest)
     }
 
-    fn push_blob(&self, repository: &str, blob: &Blob) -> Result<(), PushError> {
+    /// Pushes bytes, unless they are there.
+    pub fn push_blob(&self, repository: &str, blob: &Blob) -> Result<(), PushError> {
         let known = self.url(&format!("{repository}/blobs/{}", blob.digest));
         let answer = self
             .agent
@@ -108,7 +114,8 @@ impl Registry {
         )
     }
 
-    fn push_manifest(
+    /// Pushes a manifest of any kind, by tag or digest; what it refers to must be there.
+    pub fn push_manifest(
         &self,
         repository: &str,
         reference: &str,
@@ -139,12 +146,12 @@ impl Registry {
         }
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(super) fn url(&self, path: &str) -> String {
         format!("http://{}/v2/{path}", self.address)
     }
 }
 
-fn unreachable(url: &str, error: ureq::Error) -> PushError {
+pub(super) fn unreachable(url: &str, error: ureq::Error) -> PushError {
     PushError::Unreachable {
         url: url.to_owned(),
         source: Box::new(error),

@@ -1,13 +1,10 @@
 //! etcd and Kubernetes, built from their Go modules as pinned in `lab/tools/go.mod`.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use super::PartError;
+use super::{PartError, golang};
 use crate::cache::{Cache, Key};
-use crate::command;
 use crate::disk;
 use crate::progress::Reporter;
 
@@ -113,41 +110,26 @@ pub fn kubelet_disk(
 fn build(cache: &Cache, module: &Path, program: &Program, output: &Path) -> Result<(), PartError> {
     // Without these the programs call themselves v0.0.0-master, and a kubelet is judged by that.
     let version = version("k8s.io/kubernetes/cmd/kubelet");
-    let flags = [
+    let link = [
         "k8s.io/component-base/version",
         "k8s.io/client-go/pkg/version",
     ]
     .map(|package| format!("-X {package}.gitVersion={version}"))
     .join(" ");
-    let mut ldflags = OsString::from("-ldflags=-s -w ");
-    ldflags.push(flags);
-    command::run(
-        Command::new("go")
-            .current_dir(module)
-            .env("CGO_ENABLED", "0")
-            .env("GOFLAGS", "-mod=readonly -buildvcs=false -trimpath")
-            .env("GOCACHE", cache.folder("go-build")?)
-            .arg("build")
-            .arg(ldflags)
-            .arg("-o")
-            .arg(output)
-            .arg(program.package),
-        &cache.log("kube"),
-    )?;
-    Ok(())
+    golang::build(
+        cache,
+        &golang::Build {
+            module,
+            package: program.package,
+            link: &link,
+            output,
+            part: "kube",
+        },
+    )
 }
 
-/// The version that `go.mod` pins for the module a package belongs to.
 fn version(package: &str) -> &'static str {
-    GO_MOD
-        .lines()
-        .filter_map(|line| line.trim().split_once(' '))
-        .find(|(module, _)| {
-            package
-                .strip_prefix(*module)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
-        .map_or("", |(_, rest)| rest.split(' ').next().unwrap_or_default())
+    golang::version(GO_MOD, package)
 }
 
 #[cfg(test)]

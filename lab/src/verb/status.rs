@@ -18,6 +18,7 @@ struct Status<'a> {
     lab: &'a RunningLab,
     api_server: Option<Answer>,
     registry_state: Answer,
+    referrers_state: Option<Answer>,
     node_states: Vec<NodeState<'a>>,
 }
 
@@ -62,6 +63,7 @@ impl Status<'_> {
         };
         self.api_server.is_none_or(ready)
             && ready(self.registry_state)
+            && self.referrers_state.is_none_or(ready)
             && self
                 .node_states
                 .iter()
@@ -76,6 +78,10 @@ fn ask(lab: &Lab) -> Status<'_> {
         lab: running,
         api_server: has_api.then(|| answer(kubectl(lab, &["get", "--raw", "/readyz"]).is_some())),
         registry_state: answer(Registry::new(&running.registry).is_up()),
+        referrers_state: running
+            .referrers_registry
+            .as_ref()
+            .map(|address| answer(Registry::new(address).is_up())),
         node_states: running
             .nodes
             .iter()
@@ -148,6 +154,10 @@ fn text(status: &Status<'_>) -> String {
         "",
         &status.lab.registry,
     ]);
+    if let (Some(answer), Some(address)) = (status.referrers_state, &status.lab.referrers_registry)
+    {
+        table.add_row(["referrers", word(answer), "", "", address]);
+    }
     for (node, state) in status.lab.nodes.iter().zip(&status.node_states) {
         table.add_row([
             state.name,

@@ -26,10 +26,18 @@ fn how_to_use(lab: &RunningLab) -> String {
         text += &format!("  export KUBECONFIG={}\n", config.display());
         text += &format!("  kubectl   {}\n", kubectl.display());
     }
-    text += &format!(
-        "  registry  {} (on the nodes: {})\n",
-        lab.registry, lab.registry_on_nodes
-    );
+    text += &format!("  registry  {}", lab.registry);
+    if !lab.nodes.is_empty() {
+        text += &format!(" (on the nodes: {})", lab.registry_on_nodes);
+    }
+    text += "\n";
+    if let Some(registry) = &lab.referrers_registry {
+        text += &format!("  registry  {registry} (with the referrers API)\n");
+    }
+    if let Some(tools) = &lab.tools {
+        text += &format!("  cosign 3  {}\n", tools.cosign.display());
+        text += &format!("  cosign 2  {}\n", tools.cosign2.display());
+    }
     for node in &lab.nodes {
         text += &format!("  {}     kernel {}\n", node.name, node.kernel);
     }

@@ -1,0 +1,148 @@
+//! Attaches signatures and bundles to what is in a registry, as the two editions of cosign do,
+//! and reads back what hangs there.
+
+use serde_json::{Value, json};
+
+use super::artifact::{Artifact, BUNDLE, SignatureLayer, Subject};
+use super::image::{Blob, INDEX, MANIFEST};
+use super::push::{PushError, Registry, unreachable};
+
+/// A manifest as a registry gave it.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// What the registry calls it.
+    pub media_type: String,
+    /// The bytes and their digest, computed here.
+    pub manifest: Blob,
+}
+
+impl Registry {
+    /// Fetches a manifest by tag or digest, if it is there.
+    pub fn manifest(
+        &self,
+        repository: &str,
+        reference: &str,
+    ) -> Result<Option<Fetched>, PushError> {
+        let url = self.url(&format!("{repository}/manifests/{reference}"));
+        let answer = self
+            .agent
+            .get(&url)
+            .header("accept", format!("{MANIFEST}, {INDEX}"))
+            .call()
+            .map_err(|error| unreachable(&url, error))?;
+        match answer.status().as_u16() {
+            200 => {
+                let media_type = answer
+                    .headers()
+                    .get("content-type")
+                    .and_then(|value| value.to_str().ok())
+                    .unwrap_or_default()
+                    .to_owned();
+                let bytes = answer
+                    .into_body()
+                    .read_to_vec()
+                    .map_err(|error| unreachable(&url, error))?;
+                Ok(Some(Fetched {
+                    media_type,
+                    manifest: Blob::new(bytes),
+                }))
+            }
+            404 => Ok(None),
+            status => Err(PushError::Refused {
+                method: "GET",
+                url,
+                status,
+            }),
+        }
+    }
+
+    /// Deletes a manifest by digest or, where the registry allows it, by tag.
+    pub fn delete_manifest(&self, repository: &str, reference: &str) -> Result<(), PushError> {
+        let url = self.url(&format!("{repository}/manifests/{reference}"));
+        let answer = self
+            .agent
+            .delete(&url)
+            .call()
+            .map_err(|error| unreachable(&url, error))?;
+        match answer.status().as_u16() {
+            202 => Ok(()),
+            status => Err(PushError::Refused {
+                method: "DELETE",
+                url,
+                status,
+            }),
+        }
+    }
+
+    /// Pushes an artifact and its blobs, by tag or by its own digest.
+    pub fn push_artifact(
+        &self,
+        repository: &str,
+        reference: &str,
+        artifact: &Artifact,
+    ) -> Result<(), PushError> {
+        for blob in &artifact.blobs {
+            self.push_blob(repository, blob)?;
+        }
+        self.push_manifest(repository, reference, MANIFEST, &artifact.manifest)
+    }
+
+    /// Whether it has the referrers API.
+    pub fn has_referrers(&self, repository: &str, subject: &Subject) -> Result<bool, PushError> {
+        let url = self.url(&format!("{repository}/referrers/{}", subject.digest));
+        let answer = self
+            .agent
+            .get(&url)
+            .call()
+            .map_err(|error| unreachable(&url, error))?;
+        Ok(answer.status() == 200)
+    }
+
+    /// Attaches a bundle as cosign v3 does: the registry lists it itself, or else a tag does.
+    pub fn attach_bundle(
+        &self,
+        repository: &str,
+        subject: &Subject,
+        bundle: &str,
+    ) -> Result<Artifact, PushError> {
+        let artifact = Artifact::bundle(subject, bundle);
+        self.push_artifact(repository, &artifact.manifest.digest, &artifact)?;
+        if !self.has_referrers(repository, subject)? {
+            self.list_by_tag(repository, subject, &artifact)?;
+        }
+        Ok(artifact)
+    }
+
+    /// Lists an artifact under the fallback tag, whether or not the registry would need it.
+    pub fn list_by_tag(
+        &self,
+        repository: &str,
+        subject: &Subject,
+        artifact: &Artifact,
+    ) -> Result<(), PushError> {
+        let tag = subject.fallback_tag();
+        let mut index = self
+            .manifest(repository, &tag)?
+            .and_then(|found| serde_json::from_slice::<Value>(&found.manifest.bytes).ok())
+            .unwrap_or_else(|| json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": []}));
+        let mut descriptor = artifact.manifest.descriptor(MANIFEST);
+        descriptor["artifactType"] = json!(BUNDLE);
+        if let Some(list) = index["manifests"].as_array_mut() {
+            list.push(descriptor);
+        }
+        let index = Blob::new(index.to_string().into_bytes());
+        self.push_manifest(repository, &tag, INDEX, &index)
+    }
+
+    /// Puts signatures under the tag where cosign v2 looks; those that were there are gone.
+    pub fn push_signatures(
+        &self,
+        repository: &str,
+        subject: &Subject,
+        signatures: &[SignatureLayer],
+    ) -> Result<Artifact, PushError> {
+        let artifact = Artifact::signatures(signatures);
+        self.push_artifact(repository, &subject.signature_tag(), &artifact)?;
+        Ok(artifact)
+    }
+}

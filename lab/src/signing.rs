@@ -1,0 +1,97 @@
+//! Signing and verifying with the programs that users have, and with a Sigstore of our own whose
+//! signatures can be wrong in one way at a time.
+//!
+//! ```text
+//!   Desk ── cosign 3, cosign 2 ──▶ sign and verify what is in a registry, by key or keyless
+//!     └──── sigstore ───────────▶ Authority ─▶ Material: good and flawed bundles and signatures
+//!                               └▶ KeyPair, signatures by key, what Go makes of a regexp
+//! ```
+//!
+//! For end-to-end tests: bring a lab up with [`Order::signing`](crate::Order) and open a [`Desk`]
+//! with the tools that it names. Nothing here decides whether a signature is good; cosign does.
+
+mod ask;
+pub mod authority;
+pub mod desk;
+pub mod key;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+pub use ask::SigningError;
+pub use authority::{Authority, Material};
+pub use desk::{Desk, Judgement, Verdict, judge};
+pub use key::{Algorithm, Hash, KeyPair, Scheme, Signed, simple_payload, statement};
+
+/// Who signs, unless somebody else is asked for: a workflow, as with the images of the project.
+pub const IDENTITY: &str =
+    "https://github.com/schedkit/plumbing/.github/workflows/oci-build-publish.yml@refs/heads/main";
+/// Who vouches for that identity.
+pub const ISSUER: &str = "https://token.actions.githubusercontent.com";
+
+/// The programs of signing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tools {
+    /// cosign, version 3.
+    pub cosign: PathBuf,
+    /// cosign, version 2.
+    pub cosign2: PathBuf,
+    /// Our own Sigstore.
+    pub sigstore: PathBuf,
+}
+
+/// Which cosign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Edition {
+    /// Version 2, whose own form is the tag.
+    V2,
+    /// Version 3, whose own form is the bundle.
+    V3,
+}
+
+/// How a signature hangs on an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Form {
+    /// Under the tag `sha256-….sig`.
+    SigTag,
+    /// As a bundle that refers to the image.
+    Bundle,
+}
+
+/// What an identity or issuer must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Match {
+    /// Exactly this.
+    Exact(String),
+    /// Something that this matches, anywhere in it unless anchored.
+    Regexp(String),
+}
+
+/// Who must have signed for cosign to accept a keyless signature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signer {
+    /// The certificate's subject.
+    pub identity: Match,
+    /// Who vouched for it.
+    pub issuer: Match,
+}
+
+impl Default for Signer {
+    fn default() -> Self {
+        Self {
+            identity: Match::Exact(IDENTITY.to_owned()),
+            issuer: Match::Exact(ISSUER.to_owned()),
+        }
+    }
+}
+
+impl Tools {
+    /// The program of an edition.
+    pub fn cosign(&self, edition: Edition) -> &PathBuf {
+        match edition {
+            Edition::V2 => &self.cosign2,
+            Edition::V3 => &self.cosign,
+        }
+    }
+}

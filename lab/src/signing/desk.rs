@@ -1,0 +1,269 @@
+//! Where a test signs and verifies with the programs that users have. They run without proxies,
+//! without a home and without Sigstore's public services: whatever they would fetch is given.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::ask::{SigningError, ask};
+use super::authority::Authority;
+use super::key::{Algorithm, Hash, KeyPair, MadeKey, Scheme, Signed};
+use super::{Edition, Form, Match, Signer, Tools};
+use crate::command::{self, CommandError};
+use crate::network;
+
+/// Trusts nobody, and asks nobody: with these cosign 3 signs and verifies by key alone.
+const EMPTY_ROOT: &str =
+    r#"{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}"#;
+const EMPTY_CONFIG: &str = r#"{"mediaType":"application/vnd.dev.sigstore.signingconfig.v0.2+json","rekorTlogConfig":{},"tsaConfig":{}}"#;
+
+/// A folder with keys, and the programs that use them.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    tools: Tools,
+    folder: PathBuf,
+}
+
+/// What cosign says of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is signed as asked for; what cosign printed.
+    Accepted(String),
+    /// It is not; cosign's words on standard error.
+    Refused(String),
+}
+
+impl Verdict {
+    /// Whether it was accepted.
+    pub fn is_accepted(&self) -> bool {
+        matches!(self, Self::Accepted(_))
+    }
+
+    /// What cosign had to say.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Accepted(words) | Self::Refused(words) => words,
+        }
+    }
+}
+
+/// What Go makes of a regexp and a text.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Judgement {
+    /// Whether it is a regexp at all.
+    pub valid: bool,
+    /// Whether it matches anywhere in the text.
+    pub matches: bool,
+    /// Why it is none.
+    pub error: String,
+}
+
+impl Desk {
+    /// Opens a desk in a folder of its own.
+    pub fn open(tools: &Tools, folder: &Path) -> Result<Self, SigningError> {
+        fs::create_dir_all(folder)?;
+        let desk = Self {
+            tools: tools.clone(),
+            folder: std::path::absolute(folder)?,
+        };
+        fs::write(desk.empty_root(), EMPTY_ROOT)?;
+        fs::write(desk.empty_config(), EMPTY_CONFIG)?;
+        Ok(desk)
+    }
+
+    /// A trusted root that vouches for nobody: what `cosign verify --key` is given.
+    pub fn empty_root(&self) -> PathBuf {
+        self.folder.join("empty_root.json")
+    }
+
+    fn empty_config(&self) -> PathBuf {
+        self.folder.join("empty_config.json")
+    }
+
+    /// Founds a Sigstore of this name.
+    pub fn found(&self, name: &str) -> Result<Authority, SigningError> {
+        Authority::found(&self.tools.sigstore, &self.folder.join(name))
+    }
+
+    /// Makes a key pair of this name, also in cosign's own form.
+    pub fn key_pair(&self, name: &str, algorithm: Algorithm) -> Result<KeyPair, SigningError> {
+        let mut made: Vec<MadeKey> = ask(&self.tools.sigstore, &["keys", algorithm.name()], &())?;
+        let Some(MadeKey {
+            algorithm,
+            private,
+            public,
+        }) = made.pop()
+        else {
+            return Err(SigningError::Refused {
+                verb: format!("make a key for {}", algorithm.name()),
+                last_words: String::new(),
+            });
+        };
+        let folder = self.folder.join(name);
+        fs::create_dir_all(&folder)?;
+        let (plain, public_key) = (folder.join("private.pem"), folder.join("public.pem"));
+        fs::write(&plain, &private)?;
+        fs::write(&public_key, &public)?;
+        let prefix = folder.join("cosign");
+        command::read(
+            self.cosign(Edition::V3)
+                .args(["import-key-pair", "--yes", "--key"])
+                .arg(&plain)
+                .arg("--output-key-prefix")
+                .arg(&prefix),
+        )?;
+        Ok(KeyPair {
+            algorithm,
+            private,
+            public,
+            cosign_key: prefix.with_extension("key"),
+            public_key,
+        })
+    }
+
+    /// Signs a reference (`host:port/name@sha256:…`) by key and leaves the signature in its
+    /// registry. `more` are further words for cosign, such as `--recursive`.
+    pub fn sign(
+        &self,
+        edition: Edition,
+        form: Form,
+        key: &KeyPair,
+        reference: &str,
+        more: &[&str],
+    ) -> Result<(), SigningError> {
+        let mut cosign = self.cosign(edition);
+        cosign.args(["sign", "--yes", "--key"]).arg(&key.cosign_key);
+        match form {
+            Form::Bundle => {
+                if edition == Edition::V2 {
+                    cosign.arg("--new-bundle-format");
+                }
+                cosign
+                    .arg("--signing-config")
+                    .arg(self.empty_config())
+                    .arg("--trusted-root")
+                    .arg(self.empty_root());
+            }
+            Form::SigTag => {
+                if edition == Edition::V3 {
+                    cosign.args(["--new-bundle-format=false", "--use-signing-config=false"]);
+                }
+                cosign.arg("--tlog-upload=false");
+            }
+        }
+        command::read(cosign.args(more).arg(reference))?;
+        Ok(())
+    }
+
+    /// Signs exactly these bytes by key, outside any registry and any log.
+    pub fn sign_bytes(
+        &self,
+        key: &KeyPair,
+        how: (Hash, Scheme),
+        simple: &str,
+        statement: &str,
+    ) -> Result<Signed, SigningError> {
+        let question = key.question(how, simple, statement);
+        ask(&self.tools.sigstore, &["sign"], &question)
+    }
+
+    /// Asks cosign whether a reference is signed by the key in this file.
+    pub fn verify(
+        &self,
+        edition: Edition,
+        public_key: &Path,
+        reference: &str,
+    ) -> Result<Verdict, SigningError> {
+        judge(&mut self.verify_command(edition, public_key, reference))
+    }
+
+    /// The same as a command, for whoever measures it.
+    pub fn verify_command(&self, edition: Edition, public_key: &Path, reference: &str) -> Command {
+        let mut cosign = self.cosign(edition);
+        cosign
+            .args(["verify", "--insecure-ignore-tlog=true", "--key"])
+            .arg(public_key)
+            .arg("--trusted-root")
+            .arg(self.empty_root())
+            .arg(reference);
+        cosign
+    }
+
+    /// Asks cosign whether a reference is signed by somebody for whom a Sigstore vouches.
+    pub fn verify_keyless(
+        &self,
+        edition: Edition,
+        authority: &Authority,
+        signer: &Signer,
+        reference: &str,
+    ) -> Result<Verdict, SigningError> {
+        judge(&mut self.verify_keyless_command(edition, authority, signer, reference))
+    }
+
+    /// The same as a command, for whoever measures it or has more to say.
+    pub fn verify_keyless_command(
+        &self,
+        edition: Edition,
+        authority: &Authority,
+        signer: &Signer,
+        reference: &str,
+    ) -> Command {
+        let mut cosign = self.cosign(edition);
+        cosign
+            // Without it cosign would ask the public log about entries that it does not find.
+            .args(["verify", "--offline=true", "--trusted-root"])
+            .arg(authority.trusted_root());
+        for (flag, wanted) in [
+            ("--certificate-identity", &signer.identity),
+            ("--certificate-oidc-issuer", &signer.issuer),
+        ] {
+            match wanted {
+                Match::Exact(text) => cosign.arg(flag).arg(text),
+                Match::Regexp(text) => cosign.arg(format!("{flag}-regexp")).arg(text),
+            };
+        }
+        cosign.arg(reference);
+        cosign
+    }
+
+    /// What Go makes of (pattern, text) pairs.
+    pub fn regexps(&self, pairs: &[(&str, &str)]) -> Result<Vec<Judgement>, SigningError> {
+        let question: Vec<_> = pairs
+            .iter()
+            .map(|(pattern, text)| json!({"pattern": pattern, "text": text}))
+            .collect();
+        ask(&self.tools.sigstore, &["regexps"], &question)
+    }
+
+    /// cosign with nothing of this machine's user in it.
+    pub fn cosign(&self, edition: Edition) -> Command {
+        let mut cosign = network::insider(self.tools.cosign(edition));
+        cosign
+            .current_dir(&self.folder)
+            .env("HOME", &self.folder)
+            .env("DOCKER_CONFIG", &self.folder)
+            .env("TUF_ROOT", self.folder.join("tuf"))
+            .env("COSIGN_PASSWORD", "");
+        cosign
+    }
+}
+
+/// Runs cosign and takes its exit status for its verdict.
+pub fn judge(cosign: &mut Command) -> Result<Verdict, SigningError> {
+    let output = cosign
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| CommandError::Start {
+            program: cosign.get_program().to_string_lossy().into_owned(),
+            source,
+        })?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(if output.status.success() {
+        Verdict::Accepted(text(&output.stdout))
+    } else {
+        Verdict::Refused(text(&output.stderr))
+    })
+}
