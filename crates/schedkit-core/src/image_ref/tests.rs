@@ -1,0 +1,107 @@
+//! What is a reference and what is not; printing and parsing are each other's inverse.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const HEX: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+#[test]
+fn what_is_taken_is_printed_in_full() {
+    for (text, printed) in [
+        (
+            "ghcr.io/schedkit/scx_lavd",
+            "ghcr.io/schedkit/scx_lavd:latest",
+        ),
+        (
+            "GHCR.io/schedkit/scx_lavd:V1",
+            "ghcr.io/schedkit/scx_lavd:V1",
+        ),
+        ("localhost/a", "localhost/a:latest"),
+        ("localhost:5000/a/b-c:1", "localhost:5000/a/b-c:1"),
+        ("[2001:DB8::1]:5000/a:1", "[2001:db8::1]:5000/a:1"),
+        ("[::1]/a", "[::1]/a:latest"),
+        ("192.0.2.1/a__b.c---d:1", "192.0.2.1/a__b.c---d:1"),
+        ("docker.io/nginx", "docker.io/library/nginx:latest"),
+        ("docker.io/team/nginx", "docker.io/team/nginx:latest"),
+        (
+            "ghcr.io/schedkit/scheds/scx_rusty:latest",
+            "ghcr.io/schedkit/scheds/scx_rusty:latest",
+        ),
+    ] {
+        assert_eq!(text.parse::<ImageRef>().unwrap().to_string(), printed);
+    }
+    for version in [format!("@sha256:{HEX}"), format!(":1@sha256:{HEX}")] {
+        let text = format!("a.b/c{version}");
+        assert_eq!(text.parse::<ImageRef>().unwrap().to_string(), text);
+    }
+}
+
+#[test]
+fn what_is_refused_says_why() {
+    let long = format!("a.b/{}", "c".repeat(LONGEST));
+    for (text, error) in [
+        ("", ImageRefError::Empty),
+        (&long, ImageRefError::TooLong),
+        ("nginx", ImageRefError::NoHost),
+        ("nginx:1", ImageRefError::NoHost),
+        ("library/nginx", ImageRefError::NoHost),
+        ("/a.b/c", ImageRefError::NoHost),
+        ("-a.b/c", ImageRefError::Host("-a.b".to_owned())),
+        ("a..b/c", ImageRefError::Host("a..b".to_owned())),
+        ("a.b:0/c", ImageRefError::Host("a.b:0".to_owned())),
+        ("a.b:99999/c", ImageRefError::Host("a.b:99999".to_owned())),
+        ("a.b:/c", ImageRefError::Host("a.b:".to_owned())),
+        ("[::1%lo]/c", ImageRefError::Host("[::1%lo]".to_owned())),
+        ("user@a.b/c", ImageRefError::Digest(DigestError::Algorithm)),
+        ("a.b/C", ImageRefError::Path("C".to_owned())),
+        ("a.b/", ImageRefError::Path(String::new())),
+        ("a.b/c//d", ImageRefError::Path("c//d".to_owned())),
+        ("a.b/../d", ImageRefError::Path("../d".to_owned())),
+        ("a.b/c___d", ImageRefError::Path("c___d".to_owned())),
+        ("a.b/c_", ImageRefError::Path("c_".to_owned())),
+        ("a.b/c d", ImageRefError::Path("c d".to_owned())),
+        ("a.b/c\n", ImageRefError::Path("c\n".to_owned())),
+        ("a.b/c:", ImageRefError::Tag(String::new())),
+        ("a.b/c:.x", ImageRefError::Tag(".x".to_owned())),
+        ("a.b/c:x/y", ImageRefError::Path("c:x/y".to_owned())),
+        (
+            "a.b/c@sha1:00",
+            ImageRefError::Digest(DigestError::Algorithm),
+        ),
+        ("a.b/c@sha256:00", ImageRefError::Digest(DigestError::Hex)),
+        ("https://a.b/c", ImageRefError::Host("https:".to_owned())),
+    ] {
+        assert_eq!(text.parse::<ImageRef>(), Err(error), "{text:?}");
+    }
+    let tag = "t".repeat(129);
+    let text = format!("a.b/c:{tag}");
+    assert_eq!(text.parse::<ImageRef>(), Err(ImageRefError::Tag(tag)));
+}
+
+#[test]
+fn another_tag_forgets_the_digest() {
+    let image = format!("a.b/c:1@sha256:{HEX}");
+    let image = image.parse::<ImageRef>().unwrap();
+    assert_eq!(image.with_tag("2".parse().unwrap()).to_string(), "a.b/c:2");
+}
+
+proptest! {
+    #[test]
+    fn printed_and_parsed_is_the_same(
+        host in r"([a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?\.){1,3}[a-z]{2,5}(:[1-9][0-9]{0,3})?|\[::1\](:5000)?|localhost",
+        path in r"[a-z0-9]{1,8}((\.|_|__|-{1,3})[a-z0-9]{1,4}){0,3}(/[a-z0-9]{1,8}){0,3}",
+        version in r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,20})?(@sha256:[0-9a-f]{64})?",
+    ) {
+        let image = format!("{host}/{path}{version}").parse::<ImageRef>().unwrap();
+        prop_assert_eq!(image.to_string().parse::<ImageRef>(), Ok(image.clone()));
+        prop_assert!(image.tag().is_some() || image.digest().is_some());
+    }
+
+    #[test]
+    fn no_text_makes_it_stumble(text in r"\PC*|[a-c./:@\[\]_-]{0,40}") {
+        if let Ok(image) = text.parse::<ImageRef>() {
+            prop_assert_eq!(image.to_string().parse::<ImageRef>(), Ok(image));
+        }
+    }
+}
