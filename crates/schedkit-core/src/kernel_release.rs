@@ -7,6 +7,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
+
 /// A kernel release such as `6.18.15+deb13-cloud-amd64`.
 ///
 /// Ordered by its numbers first and by the rest of its text only to break ties, so that
@@ -94,6 +96,12 @@ fn leading_number(text: &str) -> Option<(u32, &str)> {
 impl fmt::Display for KernelRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+impl Serialize for KernelRelease {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
     }
 }
 

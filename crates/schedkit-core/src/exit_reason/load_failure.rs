@@ -1,0 +1,140 @@
+//! Why a scheduler never got as far as scheduling, from libbpf's and the loaders' lines.
+//!
+//! Only `exit_reason` calls it. One line is judged at a time; a line that could mean anything
+//! ("failed to load object", "Invalid argument") means nothing here.
+
+/// What stood in the way of loading or attaching.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LoadFailure {
+    /// The kernel's verifier refused the BPF program.
+    Verifier,
+    /// libbpf found no kernel configuration to read.
+    Kconfig,
+    /// The kernel's description of its types is missing or unusable.
+    Btf,
+    /// Another scheduler is attached (EBUSY).
+    Busy,
+    /// The kernel lacks a function or type that the scheduler calls for.
+    KernelFunction,
+    /// The process may not load BPF programs (EPERM).
+    Permission,
+}
+
+const LOG_BEGIN: &str = "-- BEGIN PROG LOAD LOG --";
+const LOG_END: &str = "-- END PROG LOAD LOG --";
+
+/// What marks a line. The order counts: a line of the verifier's that ends in EPERM is about
+/// permission, and one about a missing function also mentions BTF.
+const MARKS: &[(LoadFailure, &[&str])] = &[
+    (
+        LoadFailure::Busy,
+        &[
+            "another sched_ext scheduler is already running",
+            "Device or resource busy",
+            "-EBUSY",
+            "(os error 16)",
+        ],
+    ),
+    (
+        LoadFailure::Permission,
+        &[
+            "Operation not permitted",
+            "-EPERM",
+            "(os error 1)",
+            "needs the capabilities CAP_BPF",
+        ],
+    ),
+    (
+        LoadFailure::Kconfig,
+        &[
+            "failed to open system Kconfig",
+            "error parsing system Kconfig",
+        ],
+    ),
+    (
+        LoadFailure::KernelFunction,
+        &[
+            "not found in kernel or module BTFs",
+            "(strong): not resolved",
+            "is not found in vmlinux BTF",
+        ],
+    ),
+    (
+        LoadFailure::Btf,
+        &[
+            "kernel BTF is missing",
+            "failed to find valid kernel BTF",
+            "Error loading vmlinux BTF",
+            "vmlinux BTF is not found",
+            "shows no BTF",
+        ],
+    ),
+    (LoadFailure::Verifier, &[LOG_END, "BPF program load failed"]),
+];
+
+impl LoadFailure {
+    /// What this line tells, if it tells anything.
+    pub(super) fn from_line(line: &str) -> Option<Self> {
+        let told = |marks: &[&str]| marks.iter().any(|mark| line.contains(mark));
+        MARKS
+            .iter()
+            .find(|(_, marks)| told(marks))
+            .map(|(failure, _)| *failure)
+    }
+
+    /// The line before the last that says more than the last does: the verifier names its trouble
+    /// right before its statistics.
+    pub(super) fn complaint<'a>(self, lines: &[&'a str]) -> Option<&'a str> {
+        let (last, before) = lines.split_last()?;
+        if self != Self::Verifier || !last.contains(LOG_END) {
+            return None;
+        }
+        let trouble = before.iter().rev().copied();
+        trouble
+            .take_while(|line| !line.contains(LOG_BEGIN))
+            .find(|line| !line.starts_with("processed ") && !line.trim().is_empty())
+    }
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Verifier => "LoadFailedVerifier",
+            Self::Kconfig => "LoadFailedKconfig",
+            Self::Btf => "LoadFailedBtf",
+            Self::Busy => "LoadFailedBusy",
+            Self::KernelFunction => "LoadFailedKernelFunction",
+            Self::Permission => "LoadFailedPermission",
+        }
+    }
+
+    pub(super) fn sentence(self) -> &'static str {
+        match self {
+            Self::Verifier => "the kernel's verifier refused its BPF program",
+            Self::Kconfig => "it found no kernel configuration to read",
+            Self::Btf => "it found no usable BTF of this kernel",
+            Self::Busy => "another scheduler holds the kernel",
+            Self::KernelFunction => "this kernel lacks a function that it calls",
+            Self::Permission => "it was not allowed to load BPF programs",
+        }
+    }
+
+    pub(super) fn remedy(self) -> &'static str {
+        match self {
+            Self::Verifier => {
+                "use a version of the scheduler that was made for this kernel, or another kernel"
+            }
+            Self::Kconfig => {
+                "make /proc/config.gz (CONFIG_IKCONFIG_PROC=y) or /boot/config-RELEASE of the \
+                 running kernel readable in the container"
+            }
+            Self::Btf => {
+                "boot a kernel with CONFIG_DEBUG_INFO_BTF=y, and make sure that \
+                 /sys/kernel/btf/vmlinux is there"
+            }
+            Self::Busy => "stop the scheduler that is attached first, or switch from it",
+            Self::KernelFunction => {
+                "use a version of the scheduler that was made for this kernel, or a newer kernel"
+            }
+            Self::Permission => "run it as root, in a privileged container",
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Where the machine begins: `/`, or the folder that stands for one in a test.
+
+use std::path::{Path, PathBuf};
+
+/// The folder under which `/proc`, `/sys` and `/boot` of a machine are found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostRoot(PathBuf);
+
+impl HostRoot {
+    /// This machine as this process sees it.
+    pub fn system() -> Self {
+        Self(PathBuf::from("/"))
+    }
+
+    /// A machine whose files lie under this folder. Its links are followed as they are: one that
+    /// begins with `/` leads out of it.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self(folder.into())
+    }
+
+    /// The place of a path that is written as on the machine itself, with or without its leading
+    /// `/`.
+    pub fn path(&self, on_the_machine: &str) -> PathBuf {
+        self.0.join(on_the_machine.trim_start_matches('/'))
+    }
+
+    /// The folder itself.
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Default for HostRoot {
+    fn default() -> Self {
+        Self::system()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_the_machine_stays_under_its_root() {
+        let root = HostRoot::at("/machines/one");
+        assert_eq!(
+            root.path("/proc/cmdline"),
+            Path::new("/machines/one/proc/cmdline")
+        );
+        assert_eq!(
+            HostRoot::default().path("/proc/cmdline"),
+            Path::new("/proc/cmdline")
+        );
+    }
+}

@@ -1,0 +1,383 @@
+//! Every check fails on a machine where nothing else is wrong, and passes on one where all is well.
+
+#![cfg(test)]
+
+use std::path::Path;
+
+use schedkit_core::{Finding, Severity, Status, Summary};
+use schedkit_host::capabilities::Capabilities;
+use schedkit_host::command_line::CommandLine;
+use schedkit_host::kconfig::{KernelConfig, Source};
+use schedkit_host::kernel::BpfJit;
+use schedkit_host::lockdown::Lockdown;
+use schedkit_host::preflight::{ImageNeeds, KernelFloor, Reach, Requirements, Socket, examine};
+use schedkit_host::rivals::Rival;
+use schedkit_host::{Architecture, Fact, HostRoot, HostSnapshot};
+
+/// The contract, then ours.
+const SEVERITIES: &[(&str, Severity)] = &[
+    ("kernel.version", Severity::Error),
+    ("kernel.sched_ext", Severity::Error),
+    ("kernel.btf", Severity::Error),
+    ("kernel.config", Severity::Error),
+    ("caps.cap_bpf", Severity::Error),
+    ("caps.cap_sys_admin", Severity::Error),
+    ("caps.cap_perfmon", Severity::Error),
+    ("runtime.podman_socket", Severity::Warn),
+    ("runtime.containerd_socket", Severity::Warn),
+    ("runtime.any", Severity::Error),
+    ("kernel.config_file", Severity::Warn),
+    ("kernel.bpf_jit", Severity::Warn),
+    ("kernel.lockdown", Severity::Warn),
+    ("kernel.preempt_rt", Severity::Info),
+    ("cpu.isolcpus", Severity::Warn),
+    ("cpu.nohz_full", Severity::Info),
+    ("scheduler.rivals", Severity::Warn),
+    ("scheduler.attached", Severity::Info),
+    ("image.kernel", Severity::Error),
+    ("image.architecture", Severity::Error),
+];
+
+fn machine(name: &str) -> HostSnapshot {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    HostSnapshot::read(&HostRoot::at(fixtures.join(name)))
+}
+
+fn socket(path: &str, reach: Reach) -> Socket {
+    Socket {
+        path: path.to_owned(),
+        reach,
+    }
+}
+
+fn refused() -> Reach {
+    Reach::Unreachable("connection refused".to_owned())
+}
+
+/// All that can be asked for, and all of it met by `ready-idle`.
+fn requirements() -> Requirements {
+    Requirements {
+        podman: socket("/run/podman/podman.sock", Reach::Reachable),
+        containerd: socket("/run/containerd/containerd.sock", Reach::Reachable),
+        image: Some(ImageNeeds {
+            kernel: KernelFloor::parse("6.18"),
+            architectures: vec![Architecture::Arm64, Architecture::Amd64],
+        }),
+    }
+}
+
+fn failed(findings: &[Finding]) -> Vec<&'static str> {
+    let failed = findings
+        .iter()
+        .filter(|finding| finding.status == Status::Fail);
+    failed.map(|finding| finding.id).collect()
+}
+
+fn config(source: Source, without: &str) -> Fact<KernelConfig> {
+    let lines = "CONFIG_BPF=y\nCONFIG_BPF_SYSCALL=y\nCONFIG_BPF_JIT=y\nCONFIG_DEBUG_INFO_BTF=y\nCONFIG_SCHED_CLASS_EXT=y\n";
+    let kept: Vec<&str> = lines.lines().filter(|line| *line != without).collect();
+    Fact::Known(KernelConfig::parse(source, &kept.join("\n")).unwrap())
+}
+
+fn capabilities(mask: u64) -> Fact<Capabilities> {
+    Fact::Known(Capabilities::parse(&format!("CapEff:\t{mask:016x}\n")).unwrap())
+}
+
+#[test]
+fn a_ready_machine_passes_everything_in_order() {
+    let findings = examine(&machine("ready-idle"), &requirements());
+    let asked: Vec<_> = findings
+        .iter()
+        .map(|finding| (finding.id, finding.severity))
+        .collect();
+    assert_eq!(asked, SEVERITIES);
+    for finding in &findings {
+        assert_eq!(finding.status, Status::Pass, "{finding:?}");
+        assert_eq!(finding.remediation, None, "{finding:?}");
+    }
+    assert_eq!(Summary::of(&findings).passed, SEVERITIES.len());
+}
+
+#[test]
+fn without_an_image_nothing_is_asked_about_one() {
+    let requirements = Requirements {
+        image: None,
+        ..requirements()
+    };
+    let findings = examine(&machine("ready-idle"), &requirements);
+    assert!(
+        findings
+            .iter()
+            .all(|finding| !finding.id.starts_with("image."))
+    );
+    assert_eq!(findings.len(), SEVERITIES.len() - 2);
+}
+
+type Break = fn(&mut HostSnapshot, &mut Requirements);
+
+/// What breaks, and what fails because of it: one check, but for the sum of the two runtimes.
+const BREAKS: &[(Break, &[&str])] = &[
+    (
+        |host, wants| {
+            host.kernel.release = Fact::Known("6.11.9".parse().unwrap());
+            wants.image = None;
+        },
+        &["kernel.version"],
+    ),
+    (
+        |host, _| host.sched_ext = Fact::Absent,
+        &["kernel.sched_ext"],
+    ),
+    (|host, _| host.btf = Fact::Absent, &["kernel.btf"]),
+    (
+        |host, _| host.btf = Fact::Strange("it is empty".to_owned()),
+        &["kernel.btf"],
+    ),
+    (
+        |host, _| host.config = config(Source::Proc, "CONFIG_BPF=y"),
+        &["kernel.config"],
+    ),
+    (
+        |host, _| host.config = config(Source::Proc, "CONFIG_BPF_SYSCALL=y"),
+        &["kernel.config"],
+    ),
+    (
+        |host, _| host.config = config(Source::Proc, "CONFIG_BPF_JIT=y"),
+        &["kernel.config"],
+    ),
+    (
+        |host, _| host.config = config(Source::Proc, "CONFIG_DEBUG_INFO_BTF=y"),
+        &["kernel.config"],
+    ),
+    (
+        |host, _| host.config = config(Source::Proc, "CONFIG_SCHED_CLASS_EXT=y"),
+        &["kernel.config"],
+    ),
+    (
+        |host, _| host.capabilities = capabilities(!(1 << 39)),
+        &["caps.cap_bpf"],
+    ),
+    (
+        |host, _| host.capabilities = capabilities(!(1 << 21)),
+        &["caps.cap_sys_admin"],
+    ),
+    (
+        |host, _| host.capabilities = capabilities(!(1 << 38)),
+        &["caps.cap_perfmon"],
+    ),
+    (
+        |_, wants| wants.podman.reach = refused(),
+        &["runtime.podman_socket"],
+    ),
+    (
+        |_, wants| wants.containerd.reach = refused(),
+        &["runtime.containerd_socket"],
+    ),
+    (
+        |_, wants| {
+            wants.podman.reach = refused();
+            wants.containerd.reach = refused();
+        },
+        &[
+            "runtime.podman_socket",
+            "runtime.containerd_socket",
+            "runtime.any",
+        ],
+    ),
+    (
+        |host, _| host.config = config(Source::Modules("6.18.15".parse().unwrap()), ""),
+        &["kernel.config_file"],
+    ),
+    (
+        |host, _| host.config = Fact::Absent,
+        &["kernel.config_file"],
+    ),
+    (
+        |host, _| host.kernel.bpf_jit = Fact::Known(BpfJit::Off),
+        &["kernel.bpf_jit"],
+    ),
+    (
+        |host, _| host.lockdown = Fact::Known(Lockdown::Confidentiality),
+        &["kernel.lockdown"],
+    ),
+    (
+        |host, _| host.kernel.realtime = Fact::Known(true),
+        &["kernel.preempt_rt"],
+    ),
+    (
+        |host, _| host.command_line = Fact::Known(CommandLine::parse("isolcpus=2-3")),
+        &["cpu.isolcpus"],
+    ),
+    (
+        |host, _| host.command_line = Fact::Known(CommandLine::parse("nohz_full=2-3")),
+        &["cpu.nohz_full"],
+    ),
+    (
+        |host, _| {
+            host.rivals = vec![Rival::Process {
+                pid: 640,
+                name: "scx_loader",
+            }];
+        },
+        &["scheduler.rivals"],
+    ),
+    (
+        |host, _| host.sched_ext = machine("ready-attached").sched_ext,
+        &["scheduler.attached"],
+    ),
+    (
+        |_, wants| wants.image.as_mut().unwrap().kernel = KernelFloor::parse("6.18.16"),
+        &["image.kernel"],
+    ),
+    (
+        |_, wants| wants.image.as_mut().unwrap().architectures = vec![Architecture::Arm64],
+        &["image.architecture"],
+    ),
+];
+
+#[test]
+fn every_check_fails_alone_and_says_what_to_do() {
+    for (number, (breaks, expected)) in BREAKS.iter().enumerate() {
+        let (mut host, mut wants) = (machine("ready-idle"), requirements());
+        breaks(&mut host, &mut wants);
+        let findings = examine(&host, &wants);
+        assert_eq!(failed(&findings), *expected, "number {number}");
+        for finding in findings.iter().filter(|f| f.status == Status::Fail) {
+            let remedy = finding.remediation.as_deref().unwrap_or_default();
+            assert!(
+                !remedy.is_empty() && !finding.detail.is_empty(),
+                "{finding:?}"
+            );
+        }
+    }
+    for (id, _) in SEVERITIES {
+        let broken = BREAKS.iter().any(|(_, expected)| expected.contains(id));
+        assert!(broken, "{id} never fails");
+    }
+}
+
+#[test]
+fn a_failure_names_what_was_seen() {
+    let find = |name: &str, id: &str| {
+        let findings = examine(&machine(name), &requirements());
+        let found = findings.into_iter().find(|finding| finding.id == id);
+        found.unwrap()
+    };
+    for (name, id, detail) in [
+        (
+            "ready-attached",
+            "scheduler.attached",
+            "bpfland_1.1.4_x86_64_unknown_linux_gnu is attached",
+        ),
+        (
+            "no-sched-ext",
+            "kernel.sched_ext",
+            "/sys/kernel/sched_ext is not there",
+        ),
+        (
+            "no-sched-ext",
+            "kernel.config",
+            "CONFIG_SCHED_CLASS_EXT not set in /lib/modules/6.12.48+deb13-amd64/config",
+        ),
+        (
+            "no-sched-ext",
+            "image.kernel",
+            "6.12.48+deb13-amd64; the image wants 6.18 or newer",
+        ),
+        (
+            "no-btf",
+            "kernel.btf",
+            "/sys/kernel/btf/vmlinux is not there",
+        ),
+        (
+            "garbage",
+            "image.architecture",
+            "this machine is vax; the image was made for arm64, amd64",
+        ),
+        (
+            "crowded",
+            "scheduler.rivals",
+            "scx.service, scx_loader (pid 640): may attach or detach a scheduler at any time",
+        ),
+        (
+            "crowded",
+            "cpu.isolcpus",
+            "isolcpus=managed_irq,2-3: most schedulers use these processors all the same",
+        ),
+    ] {
+        let finding = find(name, id);
+        assert_eq!(finding.status, Status::Fail, "{name} {id}");
+        assert_eq!(finding.detail, detail, "{name}");
+    }
+}
+
+#[test]
+fn whether_a_scheduler_is_attached_is_never_guessed() {
+    let mut nameless = machine("ready-attached");
+    if let Fact::Known(sched_ext) = &mut nameless.sched_ext {
+        sched_ext.ops = Fact::Absent;
+    }
+    for (host, status) in [
+        (machine("ready-idle"), Status::Pass),
+        (machine("ready-attached"), Status::Fail),
+        (nameless, Status::Fail),
+        (machine("partial"), Status::Skip),
+        (machine("garbage"), Status::Skip),
+        (machine("unreadable"), Status::Skip),
+        (machine("no-sched-ext"), Status::Skip),
+    ] {
+        let findings = examine(&host, &requirements());
+        let found = findings.iter().find(|one| one.id == "scheduler.attached");
+        assert_eq!(found.unwrap().status, status, "{found:?}");
+    }
+}
+
+#[test]
+fn the_whole_crowd_fails_at_once_and_none_of_it_blocks() {
+    let findings = examine(&machine("crowded"), &requirements());
+    assert_eq!(
+        failed(&findings),
+        [
+            "kernel.bpf_jit",
+            "kernel.lockdown",
+            "kernel.preempt_rt",
+            "cpu.isolcpus",
+            "cpu.nohz_full",
+            "scheduler.rivals",
+        ]
+    );
+    assert_eq!(Summary::of(&findings).blocking, 0);
+}
+
+/// What is unknown is skipped with a reason; what must be seen to be true fails.
+#[test]
+fn a_machine_that_tells_nothing_is_not_called_broken() {
+    let wants = Requirements {
+        podman: socket("/run/podman/podman.sock", Reach::Untried),
+        containerd: socket("/run/containerd/containerd.sock", Reach::Untried),
+        image: Some(ImageNeeds {
+            kernel: KernelFloor::Unstated,
+            architectures: Vec::new(),
+        }),
+    };
+    let findings = examine(&machine("unreadable"), &wants);
+    assert_eq!(
+        failed(&findings),
+        ["kernel.btf", "kernel.config_file"],
+        "sched_ext's folder is there; BTF and configuration cannot be read by schedulers either"
+    );
+    for finding in &findings {
+        assert!(!finding.detail.is_empty(), "{finding:?}");
+    }
+    let skipped = Summary::of(&findings).skipped;
+    assert_eq!(skipped, SEVERITIES.len() - 2 - 2, "{findings:?}");
+    let strange = Requirements {
+        image: Some(ImageNeeds {
+            kernel: KernelFloor::parse("the newest"),
+            architectures: vec![Architecture::Amd64],
+        }),
+        ..wants
+    };
+    let findings = examine(&machine("ready-idle"), &strange);
+    assert_eq!(failed(&findings), [] as [&str; 0]);
+}
