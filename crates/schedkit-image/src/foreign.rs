@@ -1,0 +1,53 @@
+//! Text from outside, made fit to stand in a sentence, and files from outside, never read whole
+//! without a limit.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+pub use schedkit_core::foreign::{brief, printable, shortened};
+
+/// Why a file was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The system said no.
+    #[error("cannot be read")]
+    Io(#[from] io::Error),
+    /// More than anything of this kind needs.
+    #[error("has more than {0} bytes")]
+    TooBig(usize),
+    /// Not text.
+    #[error("is not UTF-8 text")]
+    NotText,
+}
+
+/// The text of a file of at most `limit` bytes.
+///
+/// # Errors
+/// When it cannot be read, is bigger or no text.
+pub fn read_file(path: &Path, limit: usize) -> Result<String, ReadError> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(limit as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() > limit {
+        return Err(ReadError::TooBig(limit));
+    }
+    String::from_utf8(bytes).map_err(|_| ReadError::NotText)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(read_file(&path, 5).unwrap(), "12345");
+        assert!(matches!(read_file(&path, 4), Err(ReadError::TooBig(4))));
+        std::fs::write(&path, [0xff]).unwrap();
+        assert!(matches!(read_file(&path, 5), Err(ReadError::NotText)));
+    }
+}

@@ -1,0 +1,147 @@
+//! Lists that come in pages: where the next one is. A parser of the `Link` header that leads to
+//! the same list on the same host, or nowhere.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use reqwest::Url;
+use reqwest::header::{HeaderMap, LINK};
+
+use super::RegistryError;
+use super::error::Malformation;
+use super::limits::Limits;
+use super::reply::Reply;
+
+/// The pages of one list, each of which is asked for once.
+#[derive(Debug)]
+pub(super) struct Pages {
+    first: Url,
+    seen: BTreeSet<String>,
+    most: usize,
+}
+
+/// One page as it came.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) body: Bytes,
+    /// Where it says the next one is.
+    next: Option<String>,
+    /// Who sent it.
+    pub(super) host: String,
+}
+
+impl Page {
+    /// Reads a page of at most `limit` bytes.
+    pub(super) async fn read(
+        reply: Reply,
+        limit: u64,
+        limits: &Limits,
+    ) -> Result<Self, RegistryError> {
+        let next = next_target(reply.headers()).map(str::to_owned);
+        let host = reply.host.clone();
+        let body = reply.body(limit, limits).await?;
+        Ok(Self { body, next, host })
+    }
+}
+
+impl Pages {
+    /// Beginning here, of at most so many pages.
+    pub(super) fn from(first: Url, most: usize) -> Self {
+        let seen = BTreeSet::from([first.to_string()]);
+        Self { first, seen, most }
+    }
+
+    /// The page after this one.
+    pub(super) fn after(&mut self, page: &Page, what: &str) -> Result<Option<Url>, RegistryError> {
+        let Some(target) = &page.next else {
+            return Ok(None);
+        };
+        let next = self.first.join(target).ok();
+        let next = next.filter(|next| {
+            next.origin() == self.first.origin() && next.path() == self.first.path()
+        });
+        let next = next.filter(|next| self.seen.insert(next.to_string()));
+        let next = next.ok_or_else(|| RegistryError::Malformed {
+            what: what.to_owned(),
+            host: page.host.clone(),
+            reason: Malformation::NextPage,
+        })?;
+        if self.seen.len() > self.most {
+            return Err(RegistryError::TooMany {
+                what: what.to_owned(),
+                host: page.host.clone(),
+                limit: self.most,
+                of: "pages",
+            });
+        }
+        Ok(Some(next))
+    }
+}
+
+/// The target of the link whose relation is `next`.
+fn next_target(headers: &HeaderMap) -> Option<&str> {
+    let headers = headers.get_all(LINK).iter();
+    let texts = headers.filter_map(|header| header.to_str().ok());
+    texts.flat_map(links).find_map(|(target, parameters)| {
+        let next = parameters.split(';').any(is_next);
+        next.then_some(target)
+    })
+}
+
+/// `<TARGET>; PARAMETERS`, divided by commas.
+fn links(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split('<').skip(1).filter_map(|link| {
+        let (target, parameters) = link.split_once('>')?;
+        Some((target, parameters.trim_end_matches([',', ' '])))
+    })
+}
+
+fn is_next(parameter: &str) -> bool {
+    let Some((name, value)) = parameter.split_once('=') else {
+        return false;
+    };
+    name.trim().eq_ignore_ascii_case("rel")
+        && value.trim().trim_matches('"').eq_ignore_ascii_case("next")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn target(text: &str) -> Option<String> {
+        let mut headers = HeaderMap::new();
+        headers.insert(LINK, text.parse().ok()?);
+        next_target(&headers).map(str::to_owned)
+    }
+
+    #[test]
+    fn the_next_page_is_the_link_that_says_so() {
+        for (text, expected) in [
+            (
+                r#"</v2/a/tags/list?last=x&n=1>; rel="next""#,
+                Some("/v2/a/tags/list?last=x&n=1"),
+            ),
+            ("<?last=x>; REL=next", Some("?last=x")),
+            (
+                r#"</a,b>; rel="prev", </c>; title="x"; rel="next""#,
+                Some("/c"),
+            ),
+            (r#"</a>; rel="prev""#, None),
+            ("</a>", None),
+            ("</a; rel=next", None),
+            ("rel=next", None),
+            ("", None),
+        ] {
+            assert_eq!(target(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_stumble(text in r#"[ -~]*|[<>;,="relnxt ]{0,40}"#) {
+            let _ = target(&text);
+        }
+    }
+}

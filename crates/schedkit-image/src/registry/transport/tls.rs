@@ -1,0 +1,135 @@
+//! Settings of TLS, with the one crypto provider that the whole program has.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use super::SetupError;
+use crate::foreign;
+
+/// A file of certificate authorities is smaller than that: all of the web's are a fifth of it.
+const BIGGEST_CA_FILE: usize = 1024 * 1024;
+
+/// For connections without TLS: trusts nobody.
+pub(super) fn none() -> Result<ClientConfig, SetupError> {
+    verified(RootCertStore::empty())
+}
+
+/// Trusts who is vouched for by one of these.
+pub(super) fn verified(roots: RootCertStore) -> Result<ClientConfig, SetupError> {
+    let mut config = versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = protocols();
+    Ok(config)
+}
+
+/// Trusts anybody.
+pub(super) fn unverified() -> Result<ClientConfig, SetupError> {
+    let verifier = Arc::new(Anybody(aws_lc_rs::default_provider()));
+    let mut config = versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    config.alpn_protocols = protocols();
+    Ok(config)
+}
+
+/// The certificate authorities of this machine.
+pub(super) fn system_roots() -> Result<RootCertStore, SetupError> {
+    let roots = readable_system_roots();
+    match roots.is_empty() {
+        true => Err(SetupError::NoRoots),
+        false => Ok(roots),
+    }
+}
+
+/// The certificate authorities of this machine, if it has any, and those of a file.
+pub(super) fn roots_with(ca: &Path) -> Result<RootCertStore, SetupError> {
+    let path = || ca.to_owned();
+    let bad = |reason| SetupError::Ca {
+        path: path(),
+        reason,
+    };
+    let text = foreign::read_file(ca, BIGGEST_CA_FILE);
+    let text = text.map_err(|source| SetupError::CaFile {
+        path: path(),
+        source,
+    })?;
+    let mut roots = readable_system_roots();
+    let before = roots.len();
+    for certificate in CertificateDer::pem_slice_iter(text.as_bytes()) {
+        let certificate = certificate.map_err(|_| bad("is no PEM file"))?;
+        let added = roots.add(certificate);
+        added.map_err(|_| bad("holds a certificate that cannot be read"))?;
+    }
+    match roots.len() > before {
+        true => Ok(roots),
+        false => Err(bad("holds no certificate")),
+    }
+}
+
+/// One odd certificate among a machine's hundred is not worth an error.
+fn readable_system_roots() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
+}
+
+fn versions() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, SetupError> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| SetupError::Tls(Box::new(error)))
+}
+
+/// With HTTP/2 the questions that we ask at once share one connection.
+fn protocols() -> Vec<Vec<u8>> {
+    vec![b"h2".to_vec(), b"http/1.1".to_vec()]
+}
+
+/// Takes every certificate; the handshake itself is still checked.
+#[derive(Debug)]
+struct Anybody(CryptoProvider);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

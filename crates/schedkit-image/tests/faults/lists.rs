@@ -1,0 +1,385 @@
+//! Tags and referrers: pages that end, and lists that are what they should be.
+
+use schedkit_image::registry::Registry;
+
+use crate::asking::{client, digest, hex, pinned, repository, said};
+use crate::server::{Answer, Server, ok, status, typed, with};
+
+const IMAGE: &[u8] = b"an image";
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
+/// A page of tags and the link behind it.
+fn page(tags: &str, link: &str) -> Answer {
+    let headers = vec![("Link", link.to_owned())];
+    Answer::Full(
+        200,
+        headers,
+        format!(r#"{{"name": "x", "tags": {tags}}}"#).into(),
+    )
+}
+
+#[tokio::test]
+async fn tags_come_in_pages_that_end() {
+    let no_use = |why: &str| {
+        Err(format!(
+            "HOST gave an answer to the list of tags of HOST/team/scx that cannot be used: {why}"
+        ))
+    };
+    let circle = "its next page is one that was there already, or of another list";
+    let next = |link: &str| page(r#"["a"]"#, &format!("<{link}>; rel=\"next\""));
+    let too_many = |many: &str| {
+        Err(format!(
+            "HOST lists more than {many} as the list of tags of HOST/team/scx"
+        ))
+    };
+    let many = format!("[{}]", vec![r#""a""#; 50_001].join(","));
+    for (name, answer, expected, requests) in [
+        ("none", page("null", ""), Ok(0), 1),
+        ("two", page(r#"["b", "a"]"#, ""), Ok(2), 1),
+        ("no next", page(r#"["b"]"#, "</x>; rel=\"prev\""), Ok(1), 1),
+        (
+            "circle",
+            next("/v2/team/scx/tags/list?n=1000"),
+            no_use(circle),
+            1,
+        ),
+        ("circle of one's own", next("?last=a"), no_use(circle), 2),
+        (
+            "other host",
+            next("http://other.invalid/v2/team/scx/tags/list?x"),
+            no_use(circle),
+            1,
+        ),
+        (
+            "other list",
+            next("/v2/team/other/tags/list?x"),
+            no_use(circle),
+            1,
+        ),
+        ("no link", next("http://["), no_use(circle), 1),
+        (
+            "garbage",
+            ok("<html>"),
+            no_use("not the JSON that it should be, at line 1, column 1"),
+            1,
+        ),
+        (
+            "no list",
+            ok(r#"{"tags": "a"}"#),
+            no_use("not the JSON that it should be, at line 1, column 12"),
+            1,
+        ),
+        (
+            "no tag",
+            page(r#"["a", "\u001b[2J/b"]"#, ""),
+            no_use("it lists \"�[2J/b\", which is no tag"),
+            1,
+        ),
+        (
+            "long tag",
+            page(&format!("[\"{}\"]", "a".repeat(100_000)), ""),
+            no_use(&format!(
+                "it lists \"{}…\", which is no tag",
+                "a".repeat(200)
+            )),
+            1,
+        ),
+        (
+            "huge page",
+            Answer::Flood(None),
+            Err("the list of tags of HOST/team/scx at HOST has more than 1048576 bytes".to_owned()),
+            1,
+        ),
+        ("huge list", page(&many, ""), too_many("50000 tags"), 1),
+        (
+            "gone",
+            status(404),
+            Err(
+                "the list of tags of HOST/team/scx at HOST is not there; is its name right?"
+                    .to_owned(),
+            ),
+            1,
+        ),
+    ] {
+        let server = Server::start(move |_| answer.clone()).await;
+        let outcome = client(&server.host).tags(&repository(&server.host)).await;
+        let outcome = outcome.map(|tags| tags.len());
+        let outcome = outcome.map_err(|error| said(&error, &[(&server.host, "HOST")]));
+        assert_eq!(outcome, expected, "{name}");
+        assert_eq!(server.count(), requests, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn pages_that_always_have_another_behind_them() {
+    let server = Server::start(|request| {
+        let number = request
+            .line
+            .rsplit_once("p=")
+            .map_or(0, |(_, n)| n.parse::<u32>().unwrap());
+        page(r#"["a"]"#, &format!("<?p={}>; rel=next", number + 1))
+    })
+    .await;
+    let error = client(&server.host)
+        .tags(&repository(&server.host))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        said(&error, &[(&server.host, "HOST")]),
+        "HOST lists more than 100 pages as the list of tags of HOST/team/scx"
+    );
+    assert_eq!(server.count(), 100);
+}
+
+#[tokio::test]
+async fn a_page_that_is_cut_off_is_asked_for_again() {
+    let server = Server::start(|request| match (request.is("last=a"), request.nth) {
+        (false, _) => page(
+            r#"["a"]"#,
+            "</v2/team/scx/tags/list?n=1&last=a>; rel=\"next\"",
+        ),
+        (true, 0) => Answer::Cut(100, b"{".to_vec()),
+        (true, _) => page(r#"["b"]"#, ""),
+    })
+    .await;
+    let tags = client(&server.host)
+        .tags(&repository(&server.host))
+        .await
+        .unwrap();
+    let tags = tags.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(
+        (tags, server.count()),
+        (vec!["a".to_owned(), "b".to_owned()], 3)
+    );
+}
+
+fn index(contents: &[&str]) -> String {
+    let entry = |content: &&str| {
+        format!(
+            r#"{{"digest": "{}", "size": 1}}"#,
+            digest(content.as_bytes())
+        )
+    };
+    let entries = contents.iter().map(entry).collect::<Vec<_>>().join(",");
+    format!(r#"{{"manifests": [{entries}]}}"#)
+}
+
+#[tokio::test]
+async fn referrers_by_the_api_or_by_the_tag() {
+    let elsewhere = Server::start(|_| status(429)).await;
+    let away = format!("http://{}/web", elsewhere.host);
+    let api = |contents: &[&str]| typed(INDEX, index(contents));
+    let manifest = format!(
+        r#"{{"config": {{"digest": "{}", "size": 1}}}}"#,
+        digest(b"x")
+    );
+    let no_use = |why: &str| {
+        Err(format!(
+            "HOST gave an answer to LIST that cannot be used: {why}"
+        ))
+    };
+    let trouble = |status| Err(format!("HOST answered {status} when asked for LIST"));
+    let not_json = "not the JSON that it should be, at line 1, column 1";
+    let many = vec!["a"; 1001];
+    for (name, by_api, by_tag, expected) in [
+        ("only the API counts", api(&["a"]), ok(index(&["b", "c"])), Ok(1)),
+        ("whatever the tag does", api(&["a"]), ok("garbage"), Ok(1)),
+        ("an empty list of the API counts", api(&[]), ok(index(&["b"])), Ok(0)),
+        ("neither", status(404), status(404), Ok(0)),
+        ("the tag", status(404), ok(index(&["a", "b"])), Ok(2)),
+        ("no API by 400", status(400), ok(index(&["a"])), Ok(1)),
+        ("no API by 405", status(405), ok(index(&["a"])), Ok(1)),
+        ("no API by 406", status(406), ok(index(&["a"])), Ok(1)),
+        ("a web page", typed("text/html; charset=utf-8", vec![b'x'; 5 << 20]), ok(index(&["a"])), Ok(1)),
+        ("a web site", with(303, "Location", away.clone()), ok(index(&["a"])), Ok(1)),
+        ("garbage", typed(INDEX, "garbage"), ok(index(&["a"])), no_use(not_json)),
+        ("one image", typed(INDEX, &manifest), ok(index(&["a"])), no_use("it is one image and no list of them")),
+        ("both kinds", typed(INDEX, r#"{"config": 1, "manifests": []}"#), status(404), no_use("it is no image index: both a manifest and an index")),
+        ("too many", api(&many), status(404), no_use("it is no image index: lists more than 1000 parts")),
+        ("flood", typed(INDEX, vec![b' '; (4 << 20) + 1]), status(404), Err("LIST at HOST has more than 4194304 bytes".to_owned())),
+        ("API in trouble", status(500), ok(index(&["a"])), trouble(500)),
+        ("API says no", status(403), ok(index(&["a"])), Err("HOST does not let us read LIST: we came without credentials; check its name, or log in (`podman login`) if it is not public".to_owned())),
+        ("tag in trouble", status(404), status(500), trouble(500)),
+        ("tag is garbage", status(404), ok("garbage"), no_use(not_json)),
+        ("tag is one image", status(404), ok(&manifest), no_use("it is one image and no list of them")),
+        ("tag is the image itself", status(404), ok(IMAGE), Ok(0)),
+    ] {
+        let server = Server::start(move |request| match request.is("/referrers/") {
+            true => by_api.clone(),
+            false => by_tag.clone(),
+        })
+        .await;
+        let image = pinned(&server.host, IMAGE);
+        let outcome = client(&server.host).referrers(&image).await;
+        let list = format!("the list of referrers of {image}");
+        let outcome = outcome.map(|list| list.len());
+        let outcome = outcome.map_err(|error| said(&error, &[(&list, "LIST"), (&server.host, "HOST")]));
+        assert_eq!(outcome, expected, "{name}");
+        assert!(server.count() <= 6, "{name}: {} requests", server.count());
+    }
+    assert_eq!(elsewhere.count(), 0);
+}
+
+#[tokio::test]
+async fn referrers_cost_one_round_trip() {
+    // Each answers only after the other was asked: asked after one another, neither would.
+    let server = Server::start(|request| match request.is("/referrers/") {
+        true => Answer::Once("/manifests/", Box::new(status(404))),
+        false => Answer::Once("/referrers/", Box::new(ok(index(&["a"])))),
+    })
+    .await;
+    let image = pinned(&server.host, IMAGE);
+    let list = client(&server.host).referrers(&image).await.unwrap();
+    assert_eq!((list.len(), server.count()), (1, 2));
+    let lines = server.requests().into_iter().map(|request| request.line);
+    let mut lines = lines.collect::<Vec<_>>();
+    lines.sort();
+    let hex = hex(IMAGE);
+    assert_eq!(
+        lines,
+        [
+            format!("GET /v2/team/scx/manifests/sha256-{hex}"),
+            format!("GET /v2/team/scx/referrers/sha256:{hex}"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn referrers_come_in_pages_too() {
+    let server = Server::start(
+        |request| match (request.is("/referrers/"), request.is("page=2")) {
+            (true, false) => {
+                let headers = vec![
+                    ("Content-Type", INDEX.to_owned()),
+                    ("Link", "<?page=2>; rel=\"next\"".to_owned()),
+                ];
+                Answer::Full(200, headers, index(&["a"]).into())
+            }
+            (true, true) => typed(INDEX, index(&["b"])),
+            (false, _) => status(404),
+        },
+    )
+    .await;
+    let list = client(&server.host)
+        .referrers(&pinned(&server.host, IMAGE))
+        .await
+        .unwrap();
+    assert_eq!(list.len(), 2);
+    let endless = Server::start(|request| {
+        let number = request
+            .line
+            .rsplit_once("p=")
+            .map_or(0, |(_, n)| n.parse::<u32>().unwrap());
+        let link = format!("<?p={}>; rel=next", number + 1);
+        let headers = vec![("Content-Type", INDEX.to_owned()), ("Link", link)];
+        Answer::Full(200, headers, index(&["a"; 100]).into())
+    })
+    .await;
+    let image = pinned(&endless.host, IMAGE);
+    let error = client(&endless.host).referrers(&image).await.unwrap_err();
+    let said = said(&error, &[(&endless.host, "HOST")]);
+    assert!(
+        said.starts_with("HOST lists more than 1000 referrers as "),
+        "{said}"
+    );
+    assert_eq!(endless.count_of("/referrers/"), 11);
+}
+
+/// A page of referrers with another behind it.
+fn first_of_two(body: String) -> Answer {
+    let headers = vec![
+        ("Content-Type", INDEX.to_owned()),
+        ("Link", "<?page=2>; rel=\"next\"".to_owned()),
+    ];
+    Answer::Full(200, headers, body.into())
+}
+
+#[tokio::test]
+async fn a_later_page_of_referrers_that_fails_does_not_undo_the_first() {
+    let lost = "HOST gave an answer to LIST that cannot be used: it names a next page and does not send one";
+    for (name, second, expected) in [
+        ("gone", status(404), lost),
+        ("400", status(400), lost),
+        ("405", status(405), lost),
+        ("406", status(406), lost),
+        (
+            "a web site",
+            with(303, "Location", "http://web.invalid/"),
+            lost,
+        ),
+        ("a web page", typed("text/html", "<html>"), lost),
+        (
+            "trouble",
+            status(500),
+            "HOST answered 500 when asked for LIST",
+        ),
+    ] {
+        let server =
+            Server::start(
+                move |request| match (request.is("/referrers/"), request.is("page=2")) {
+                    (true, false) => first_of_two(index(&["a"])),
+                    (true, true) => second.clone(),
+                    (false, _) => status(404),
+                },
+            )
+            .await;
+        let image = pinned(&server.host, IMAGE);
+        let error = client(&server.host).referrers(&image).await.unwrap_err();
+        let list = format!("the list of referrers of {image}");
+        let said = said(&error, &[(&list, "LIST"), (&server.host, "HOST")]);
+        assert_eq!(said, expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn all_pages_of_referrers_together_have_a_limit() {
+    let half = 2 << 20;
+    for (second, fits) in [(half, true), (half + 1, false)] {
+        let padded = |length: usize| {
+            let page = index(&["a"]);
+            " ".repeat(length - page.len()) + &page
+        };
+        let server =
+            Server::start(
+                move |request| match (request.is("/referrers/"), request.is("page=2")) {
+                    (true, false) => first_of_two(padded(half)),
+                    (true, true) => typed(INDEX, padded(second)),
+                    (false, _) => status(404),
+                },
+            )
+            .await;
+        let image = pinned(&server.host, IMAGE);
+        let outcome = client(&server.host).referrers(&image).await;
+        let outcome = outcome.map(|list| list.len());
+        let outcome = outcome.map_err(|error| said(&error, &[(&server.host, "HOST")]));
+        let expected = match fits {
+            true => Ok(2),
+            false => {
+                let list =
+                    format!("the list of referrers of {image}").replace(&server.host, "HOST");
+                Err(format!("{list} at HOST has more than 4194304 bytes"))
+            }
+        };
+        assert_eq!(outcome, expected);
+    }
+}
+
+#[tokio::test]
+async fn free_words_of_referrers_are_not_kept() {
+    let wordy = format!(
+        r#"{{"manifests": [{{"digest": "{}", "size": 1, "artifactType": "x", "annotations": {{"a": "b"}}}}]}}"#,
+        digest(b"a")
+    );
+    for by_api in [typed(INDEX, &wordy), status(404)] {
+        let wordy = wordy.clone();
+        let server = Server::start(move |request| match request.is("/referrers/") {
+            true => by_api.clone(),
+            false => ok(&wordy),
+        })
+        .await;
+        let image = pinned(&server.host, IMAGE);
+        let list = client(&server.host).referrers(&image).await.unwrap();
+        assert_eq!(list[0].artifact_type.as_deref(), Some("x"));
+        assert!(list[0].annotations.is_empty());
+    }
+}

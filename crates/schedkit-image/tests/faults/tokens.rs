@@ -1,0 +1,361 @@
+//! Challenges and tokens: answered once, remembered, and given to nobody else.
+
+use schedkit_image::registry::{Client, Credentials, Registry, RegistryError, Settings};
+
+use crate::asking::{client, said, settings, tagged};
+use crate::server::{Answer, Request, Server, nobody, ok, status, typed, with};
+
+const CONTENT: &[u8] = b"{\"config\": 1}";
+const BEARER: &str =
+    r#"Bearer realm="http://HOST/token",service="reg",scope="repository:team/scx:pull""#;
+
+fn challenge(text: &str) -> Answer {
+    with(401, "WWW-Authenticate", text)
+}
+
+fn token(text: &str) -> Answer {
+    typed("application/json", format!(r#"{{"token": "{text}"}}"#))
+}
+
+/// A registry that lets in whoever shows this.
+fn doorkeeper(shown: &'static str) -> impl Fn(&Request) -> Answer + Send + Sync + Clone {
+    move |request| match request.authorization() {
+        Some(other) if other == shown => ok(CONTENT),
+        _ => challenge(BEARER),
+    }
+}
+
+fn lines(server: &Server) -> Vec<String> {
+    let requests = server.requests();
+    requests.into_iter().map(|request| request.line).collect()
+}
+
+/// A client that logs in as `me` with the password.
+fn me(host: &str, folder: &tempfile::TempDir) -> Client {
+    let path = folder.path().join("auth.json");
+    let text = format!(r#"{{"auths": {{"{host}": {{"auth": "bWU6aHVudGVyMg=="}}}}}}"#);
+    std::fs::write(&path, text).unwrap();
+    Client::new(Settings {
+        credentials: Credentials::from_file(path),
+        ..settings(host)
+    })
+}
+
+#[tokio::test]
+async fn a_token_is_fetched_once_and_shown_ever_after() {
+    let door = doorkeeper("Bearer t0ken");
+    let server = Server::start(move |request| match request.is("/token") {
+        true => token("t0ken"),
+        false => door(request),
+    })
+    .await;
+    let client = client(&server.host);
+    for _ in 0..3 {
+        client.document(&tagged(&server.host)).await.unwrap();
+    }
+    let manifest = "GET /v2/team/scx/manifests/1";
+    let token = "GET /token?service=reg&scope=repository%3Ateam%2Fscx%3Apull";
+    assert_eq!(
+        lines(&server),
+        [manifest, token, manifest, manifest, manifest]
+    );
+    assert_eq!(server.requests()[1].authorization(), None);
+    assert!(!format!("{client:?}").contains("t0ken"));
+}
+
+#[tokio::test]
+async fn a_token_that_ran_out_is_replaced() {
+    let server = Server::start(|request| match (request.is("/token"), request.nth) {
+        (true, nth) => token(&format!("t0ken{nth}")),
+        // The first token serves for one question, the second for the next.
+        (false, nth) => match (request.authorization(), nth) {
+            (Some("Bearer t0ken0"), 1) | (Some("Bearer t0ken1"), 3) => ok(CONTENT),
+            _ => challenge(BEARER),
+        },
+    })
+    .await;
+    let client = client(&server.host);
+    client.document(&tagged(&server.host)).await.unwrap();
+    client.document(&tagged(&server.host)).await.unwrap();
+    assert_eq!((server.count_of("/token"), server.count()), (2, 6));
+}
+
+#[tokio::test]
+async fn token_servers_that_are_no_help() {
+    let no_use = |why: &str| {
+        format!("HOST gave an answer to a token for HOST/team/scx that cannot be used: {why}")
+    };
+    let refused = |what: &str| {
+        format!(
+            "HOST does not let us read {what}: we came without credentials; check its name, or log in (`podman login`) if it is not public"
+        )
+    };
+    let json = "not the JSON that it should be, at line 1, column";
+    let none = "it holds no usable token";
+    let token_for = "a token for HOST/team/scx";
+    for (name, answer, expected, tokens, questions) in [
+        (
+            "never enough",
+            token("t0ken"),
+            refused("HOST/team/scx:1"),
+            1,
+            2,
+        ),
+        ("refuses", status(401), refused(token_for), 1, 1),
+        ("refuses us", status(403), refused(token_for), 1, 1),
+        ("challenges us", challenge(BEARER), refused(token_for), 1, 1),
+        (
+            "has trouble",
+            status(500),
+            format!("HOST answered 500 when asked for {token_for}"),
+            3,
+            3,
+        ),
+        (
+            "is not there",
+            status(404),
+            format!("HOST answered 404 when asked for {token_for}"),
+            1,
+            1,
+        ),
+        ("empty", ok("{}"), no_use(none), 1, 1),
+        ("empty token", token(""), no_use(none), 1, 1),
+        ("line breaks", token(r"t0ken\r\nX: y"), no_use(none), 1, 1),
+        ("text", ok("t0ken"), no_use(&format!("{json} 2")), 1, 1),
+        (
+            "number",
+            ok(r#"{"token": 1}"#),
+            no_use(&format!("{json} 11")),
+            1,
+            1,
+        ),
+        (
+            "flood",
+            Answer::Flood(None),
+            format!("{token_for} at HOST has more than 65536 bytes"),
+            1,
+            1,
+        ),
+        (
+            "redirects in a circle",
+            with(302, "Location", "/token"),
+            format!("HOST was asked for {token_for} and redirects without end"),
+            6,
+            1,
+        ),
+        (
+            "redirects away",
+            with(302, "Location", "http://other.invalid/"),
+            format!("HOST answered 302 when asked for {token_for}"),
+            1,
+            1,
+        ),
+    ] {
+        let server = Server::start(move |request| match request.is("/token") {
+            true => answer.clone(),
+            false => challenge(BEARER),
+        })
+        .await;
+        let error = client(&server.host).document(&tagged(&server.host)).await;
+        let said = said(&error.unwrap_err(), &[(&server.host, "HOST")]);
+        assert_eq!(said, expected, "{name}");
+        let asked = (server.count_of("/token"), server.count_of("/v2/"));
+        assert_eq!(asked, (tokens, questions), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_server_that_is_down_is_named() {
+    let down = nobody().await;
+    let text = format!(r#"Bearer realm="http://{down}/token""#);
+    let server = Server::start(move |_| challenge(&text)).await;
+    let error = client(&server.host)
+        .head(&tagged(&server.host))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, RegistryError::Unreachable { .. }));
+    assert_eq!(
+        said(&error, &[(&server.host, "HOST"), (&down, "DOWN")]),
+        "cannot connect to DOWN to ask for a token for HOST/team/scx; is its name right, and does it run?"
+    );
+    assert_eq!(server.count(), 3);
+}
+
+#[tokio::test]
+async fn challenges_that_cannot_be_answered() {
+    let malformed = |why: &str| {
+        format!(
+            "HOST gave an answer to HOST/team/scx:1 that cannot be used: its challenge (WWW-Authenticate) cannot be answered: {why}"
+        )
+    };
+    let refused = "HOST does not let us read HOST/team/scx:1: we came without credentials; check its name, or log in (`podman login`) if it is not public";
+    let long = format!("Bearer realm=\"{}\"", "x".repeat(9000));
+    for (text, expected) in [
+        ("", refused.to_owned()),
+        ("Basic realm=\"x\"", refused.to_owned()),
+        ("Negotiate", malformed("it offers neither Bearer nor Basic")),
+        (
+            "Bearer realm=\"t0ken",
+            malformed("its text is no challenge"),
+        ),
+        (
+            "Bearer realm=t0ken",
+            malformed("its realm is no address of a token server"),
+        ),
+        (
+            &long,
+            malformed("it has more than 8192 bytes or 32 parameters"),
+        ),
+    ] {
+        let challenge = challenge(text);
+        let server = Server::start(move |_| challenge.clone()).await;
+        let error = client(&server.host).document(&tagged(&server.host)).await;
+        assert_eq!(
+            said(&error.unwrap_err(), &[(&server.host, "HOST")]),
+            expected,
+            "{text}"
+        );
+        assert_eq!(server.count(), 1, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_password_goes_to_who_asks_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(|request| match request.authorization() {
+        Some("Basic bWU6aHVudGVyMg==") => ok(CONTENT),
+        _ => challenge("Basic realm=\"x\""),
+    })
+    .await;
+    let client = me(&server.host, &folder);
+    client.document(&tagged(&server.host)).await.unwrap();
+    client.document(&tagged(&server.host)).await.unwrap();
+    let shown = server.requests();
+    let shown = shown
+        .iter()
+        .map(|request| request.authorization().is_some());
+    assert_eq!(shown.collect::<Vec<_>>(), [false, true, true]);
+    assert!(!format!("{client:?}").contains("bWU6"));
+}
+
+#[tokio::test]
+async fn a_password_is_exchanged_for_a_token_where_there_are_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let door = doorkeeper("Bearer t0ken");
+    let server =
+        Server::start(
+            move |request| match (request.is("/token"), request.authorization()) {
+                (true, Some("Basic bWU6aHVudGVyMg==")) => ok(r#"{"access_token": "t0ken"}"#),
+                (true, _) => status(401),
+                (false, _) => door(request),
+            },
+        )
+        .await;
+    me(&server.host, &folder)
+        .document(&tagged(&server.host))
+        .await
+        .unwrap();
+    assert_eq!(server.count(), 3);
+}
+
+#[tokio::test]
+async fn an_identity_is_exchanged_for_a_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let door = doorkeeper("Bearer t0ken");
+    let server = Server::start(move |request| match request.is("POST /token") {
+        true => token("t0ken"),
+        false => door(request),
+    })
+    .await;
+    let path = folder.path().join("auth.json");
+    let text = format!(
+        r#"{{"auths": {{"{}": {{"identitytoken": "1dentity&"}}}}}}"#,
+        server.host
+    );
+    std::fs::write(&path, text).unwrap();
+    let client = Client::new(Settings {
+        credentials: Credentials::from_file(path),
+        ..settings(&server.host)
+    });
+    client.document(&tagged(&server.host)).await.unwrap();
+    assert_eq!(
+        server.requests()[1].body,
+        "grant_type=refresh_token&service=reg&client_id=schedkit&scope=repository%3Ateam%2Fscx%3Apull&refresh_token=1dentity%26"
+    );
+}
+
+#[tokio::test]
+async fn who_refuses_a_login_is_told_with_the_login_s_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(|_| challenge("Basic")).await;
+    let error = me(&server.host, &folder)
+        .document(&tagged(&server.host))
+        .await;
+    let file = folder.path().join("auth.json").display().to_string();
+    assert_eq!(
+        said(
+            &error.unwrap_err(),
+            &[(&server.host, "HOST"), (&file, "FILE")]
+        ),
+        "HOST does not let us read HOST/team/scx:1: we came with the credentials in FILE; check its name and whether the login still holds"
+    );
+    assert_eq!(server.count(), 2);
+}
+
+#[tokio::test]
+async fn no_credentials_follow_a_redirect_to_another_host() {
+    let folder = tempfile::tempdir().unwrap();
+    // The same machine under another port is another host.
+    let store = Server::start(|request| match request.is("/challenge") {
+        true => challenge("Basic"),
+        false => ok(CONTENT),
+    })
+    .await;
+    for (path, good) in [("/content", true), ("/challenge", false)] {
+        let there = format!("http://you:hunter2@{}{path}", store.host);
+        let server = Server::start(move |request| match request.authorization() {
+            Some(_) => with(307, "Location", there.clone()),
+            None => challenge("Basic"),
+        })
+        .await;
+        let client = me(&server.host, &folder);
+        let outcome = client.document(&tagged(&server.host)).await;
+        assert_eq!(outcome.is_ok(), good);
+        if let Err(error) = outcome {
+            // The challenge of a host that we were sent to is not answered.
+            let said = said(&error, &[(&store.host, "STORE"), (&server.host, "HOST")]);
+            let expected =
+                "STORE does not let us read HOST/team/scx:1: we came without credentials";
+            assert!(said.starts_with(expected), "{said}");
+        }
+        assert_eq!(server.count(), 2);
+    }
+    let strangers = store.requests();
+    assert_eq!(strangers.len(), 2);
+    assert!(
+        strangers
+            .iter()
+            .all(|request| request.authorization().is_none())
+    );
+}
+
+#[tokio::test]
+async fn a_host_that_we_were_sent_to_cannot_ask_for_the_registry_s_login() {
+    let folder = tempfile::tempdir().unwrap();
+    for text in ["Basic", r#"Bearer realm="http://HOST/token""#] {
+        let thief = Server::start(move |_| challenge(text)).await;
+        let there = format!("http://{}/content", thief.host);
+        let server = Server::start(move |_| with(307, "Location", there.clone())).await;
+        let error = me(&server.host, &folder)
+            .document(&tagged(&server.host))
+            .await;
+        let said = said(
+            &error.unwrap_err(),
+            &[(&thief.host, "THIEF"), (&server.host, "HOST")],
+        );
+        let expected = "THIEF does not let us read HOST/team/scx:1: we came without credentials";
+        assert!(said.starts_with(expected), "{said}");
+        assert_eq!((server.count(), thief.count()), (1, 1), "{text}");
+        assert_eq!(thief.requests()[0].authorization(), None);
+    }
+}
