@@ -1,0 +1,308 @@
+//! What a policy file may say, and what it gets when it says something else.
+
+use std::error::Error;
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::foreign::ReadError;
+use crate::trust::{Rule, Warning};
+
+const KEY: &str = "-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEYI4heOTrNrZO27elFE8ynfrdPMik
+ttRkbe+vJKQ50G6bfwQ3WyhLpRwwwohelDAm8xRzJ56nYsIa3VHivVvpmA==
+-----END PUBLIC KEY-----
+";
+const EMPTY_ROOT: &str =
+    r#"{"mediaType": "application/vnd.dev.sigstore.trustedroot+json;version=0.1"}"#;
+
+/// A folder with a policy, a key `a.pem` and the roots `empty.json` and `full.json`.
+fn read(policy: &str) -> Result<Policy, PolicyError> {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("a.pem", KEY);
+    write("empty.json", EMPTY_ROOT);
+    let full = include_str!("../public_good_root.json");
+    write(
+        "full.json",
+        &full.replace("rekor.sigstore.dev", "rekor.example"),
+    );
+    write("policy.yaml", policy);
+    Policy::read(&folder.path().join("policy.yaml"))
+}
+
+/// Where and why a policy is wrong, as one line.
+fn complaint(policy: &str) -> String {
+    let error = read(policy).expect_err(policy);
+    let PolicyError::Wrong { source, .. } = error else {
+        panic!("{error}");
+    };
+    let mut text = format!("{}:{}", source.line, source.column);
+    let mut cause: Option<&dyn Error> = Some(&source.fault);
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[test]
+fn the_contracts_example_is_taken() {
+    let policy = read(
+        r"
+keys:
+  - path: a.pem
+identities:
+  - issuer: https://token.actions.githubusercontent.com
+    subjectRegExp: '^https://github\.com/my-org/my-repo/.*'
+rekorURL: https://rekor.sigstore.dev
+",
+    )
+    .unwrap();
+    assert_eq!(policy.keys().len(), 1);
+    assert!(policy.keys()[0].path().ends_with("a.pem"));
+    assert_eq!(policy.log_for_keys(), LogForKeys::NotAsked);
+    assert!(matches!(
+        policy.root().origin(),
+        RootOrigin::PublicGood { .. }
+    ));
+    assert_eq!(policy.warnings(), [Warning::LogNotAsked]);
+    let issuer = "https://token.actions.githubusercontent.com";
+    let ours = "https://github.com/my-org/my-repo/.github/workflows/a.yml@refs/heads/main";
+    assert_eq!(policy.identity_of(issuer, ours), Some(Rule::Identity(0)));
+    assert_eq!(
+        policy.identity_of("https://accounts.google.com", ours),
+        None
+    );
+    assert_eq!(
+        policy.identity_of(issuer, "https://github.com/my-org/other/"),
+        None
+    );
+}
+
+#[test]
+fn the_built_in_policy_trusts_the_organisations_workflows_only() {
+    let policy = Policy::built_in().unwrap();
+    let issuer = "https://token.actions.githubusercontent.com";
+    let ours = "https://github.com/schedkit/plumbing/.github/workflows/a.yml@refs/heads/main";
+    assert!(policy.identity_of(issuer, ours).is_some());
+    for other in [
+        "https://github.com/schedkit-evil/plumbing",
+        "https://githubXcom/schedkit/plumbing",
+        "https://evil.example/https://github.com/schedkit/plumbing",
+    ] {
+        assert!(policy.identity_of(issuer, other).is_none(), "{other}");
+    }
+    assert!(policy.identity_of(&format!("{issuer}/x"), ours).is_none());
+    assert!(policy.keys().is_empty());
+    assert_eq!(policy.warnings(), []);
+}
+
+#[test]
+fn whatever_is_wrong_is_told_with_its_line() {
+    let identity = "identities:\n- issuer: a\n  subject: b\n";
+    for (policy, expected) in [
+        ("", "1:1: the policy names neither"),
+        ("# nothing\n", "1:1: the policy names neither"),
+        (
+            "keys: []\nidentities: []\n",
+            "1:1: the policy names neither",
+        ),
+        (
+            "keys:\n- path: a.pem\nkeyz: []\n",
+            "3:1: unknown field `keyz`",
+        ),
+        (
+            "keys:\n- path: a.pem\n  name: x\n",
+            "3:3: unknown field `name`",
+        ),
+        ("keys:\n- {}\n", "2:3: missing field `path`"),
+        ("keys:\n- path: a.pem\nkeys: []\n", "3:1: duplicate"),
+        ("keys: [\n", "1:7: unclosed bracket"),
+        ("keys: 3\n", "1:7: "),
+        (
+            "identities:\n- issuer: a\n",
+            "2:3: an identity needs `subject`",
+        ),
+        (
+            "identities:\n- subject: a\n",
+            "2:3: an identity needs `issuer`",
+        ),
+        (
+            "identities:\n- issuer: a\n  subject: b\n  subjectRegExp: c\n",
+            "4:18: an identity has either `subject` or `subjectRegExp`, not both",
+        ),
+        (
+            "identities:\n- issuer: a\n  issuerRegExp: b\n  subject: b\n",
+            "3:17: an identity has either `issuer`",
+        ),
+        (
+            "identities:\n- issuer: ''\n  subject: b\n",
+            "2:11: `issuer` is not taken: is empty",
+        ),
+        (
+            "identities:\n- issuer: a\n  subjectRegExp: '('\n",
+            "3:18: `subjectRegExp` is not taken: is no regular expression: unclosed group",
+        ),
+        (
+            "identities:\n- issuer: a\n  subjectRegExp: 'a**'\n",
+            "3:18: `subjectRegExp` is not taken: uses a repetition of a repetition",
+        ),
+        ("keys:\n- path: b.pem\n", "2:9: the key "),
+        ("keys:\n- path: policy.yaml\n", "2:9: the key "),
+        (
+            "keys:\n- path: a.pem\nrekorURL: rekor.example\n",
+            "3:11: `rekorURL` is no address",
+        ),
+        (
+            "keys:\n- path: a.pem\nrekorURL: https://rekor.example\n",
+            "3:11: a `rekorURL` other than",
+        ),
+        (
+            "keys:\n- path: a.pem\nrekorURL: https://other.example\ntrustedRoot: full.json\n",
+            "3:11: the `trustedRoot` has no log",
+        ),
+        (
+            "keys:\n- path: a.pem\ntrustedRoot: none.json\n",
+            "3:14: the trusted root ",
+        ),
+        (
+            "keys:\n- path: a.pem\ntrustedRoot: a.pem\n",
+            "3:14: the trusted root ",
+        ),
+        (
+            "keys:\n- path: a.pem\nrequireTransparencyLog: true\ntrustedRoot: empty.json\n",
+            "4:14: the `trustedRoot` lacks transparency logs",
+        ),
+        (
+            &format!("{identity}trustedRoot: empty.json\n"),
+            "4:14: the `trustedRoot` lacks certificate",
+        ),
+        (
+            &format!("{identity}requireTransparencyLog: false\n"),
+            "4:25: signatures by identity always",
+        ),
+        (
+            &format!("{identity}requireTransparencyLog: yes\n"),
+            "4:25: ",
+        ),
+    ] {
+        let told = complaint(policy);
+        assert!(told.starts_with(expected), "{policy}\n{told}\n{expected}");
+    }
+    let many = format!("keys:\n{}", "- path: a.pem\n".repeat(MOST_RULES + 1));
+    assert!(complaint(&many).contains("more than 64 keys"));
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_says_so() {
+    let error = Policy::read(Path::new("/nonexistent/policy.yaml")).unwrap_err();
+    assert!(matches!(error, PolicyError::Unreadable { .. }));
+    let error = read(&"#".repeat(LARGEST_POLICY + 1)).unwrap_err();
+    let PolicyError::Unreadable { source, .. } = error else {
+        panic!("{error}");
+    };
+    assert!(matches!(source, ReadError::TooBig(LARGEST_POLICY)));
+}
+
+#[test]
+fn other_instances_and_the_log_can_be_asked_for() {
+    let policy = read(
+        "keys:\n- path: a.pem\nrekorURL: https://rekor.example/\ntrustedRoot: full.json\nrequireTransparencyLog: true\n",
+    )
+    .unwrap();
+    assert_eq!(policy.log_for_keys(), LogForKeys::Required);
+    let RootOrigin::File(path) = policy.root().origin() else {
+        panic!("a file");
+    };
+    assert!(path.ends_with("full.json"));
+    let offline = read("keys:\n- path: a.pem\ntrustedRoot: empty.json\n").unwrap();
+    assert!(!offline.root().serves_logs());
+}
+
+#[test]
+fn a_regexp_without_an_anchor_earns_a_warning() {
+    let policy = read(
+        "identities:\n- issuer: a\n  subjectRegExp: b\n- issuerRegExp: c\n  subjectRegExp: ^d\n",
+    );
+    let warnings = policy.unwrap().warnings();
+    let expected = [(0, "subjectRegExp"), (1, "issuerRegExp")].map(|(position, field)| {
+        let rule = Rule::Identity(position);
+        Warning::Unanchored { rule, field }
+    });
+    assert_eq!(warnings, expected);
+    assert!(
+        warnings[1]
+            .to_string()
+            .starts_with("issuerRegExp of identities[1] has no `^`")
+    );
+}
+
+#[test]
+fn a_log_that_nobody_asks_earns_a_warning() {
+    let keys = "keys:\n- path: a.pem\n";
+    let url = "rekorURL: https://rekor.sigstore.dev\n";
+    let warnings = |policy: String| read(&policy).unwrap().warnings();
+    let told = warnings(format!("{keys}{url}"));
+    assert_eq!(told, [Warning::LogNotAsked]);
+    assert!(told[0].to_string().contains("say `requireTransparencyLog`"));
+    for said in ["true", "false"] {
+        let said = format!("{keys}{url}requireTransparencyLog: {said}\n");
+        assert_eq!(warnings(said), []);
+    }
+    assert_eq!(warnings(keys.to_owned()), []);
+    let identity = "identities:\n- issuer: a\n  subject: b\n";
+    assert_eq!(warnings(format!("{identity}{url}")), []);
+}
+
+#[test]
+fn a_root_that_nothing_rests_on_does_not_change_the_fingerprint() {
+    let print = |policy: String| read(&policy).unwrap().fingerprint().clone();
+    let keys = "keys:\n- path: a.pem\n";
+    let root = "trustedRoot: full.json\n";
+    let alone = print(keys.to_owned());
+    assert_eq!(alone, print(format!("{keys}{root}")));
+    let logged = format!("{keys}requireTransparencyLog: true\n");
+    assert_ne!(print(logged.clone()), print(format!("{logged}{root}")));
+    assert_ne!(alone, print(logged));
+}
+
+#[test]
+fn the_fingerprint_changes_with_what_decides_and_only_with_that() {
+    let print = |policy: &str| read(policy).unwrap().fingerprint().clone();
+    let base =
+        "keys:\n- path: a.pem\nidentities:\n- issuer: a\n  subject: b\n- issuer: c\n  subject: d\n";
+    let same = "# other words\nidentities:\n- subject: d\n  issuer: c\n- {issuer: a, subject: b}\nkeys:\n- path: ./a.pem\n- path: a.pem\nrequireTransparencyLog: false\n";
+    assert_eq!(print(base), print(same));
+    let others = [
+        base.replace("- path: a.pem", "[]")
+            .replace("keys:\n", "keys: "),
+        base.replace("subject: d", "subject: e"),
+        base.replace("subject: d", "subjectRegExp: d"),
+        base.replace("issuer: a\n  subject: b", "issuer: b\n  subject: a"),
+        format!("{base}requireTransparencyLog: true\n"),
+        format!("{base}trustedRoot: full.json\n"),
+    ];
+    let mut prints: Vec<_> = others.iter().map(|policy| print(policy)).collect();
+    prints.push(print(base));
+    prints.sort();
+    prints.dedup();
+    assert_eq!(prints.len(), others.len() + 1);
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_stumble(text: String) {
+        let _ = PolicyFile::parse(&text);
+    }
+
+    #[test]
+    fn no_policy_is_accepted_that_names_nobody(
+        lines in prop::collection::vec("(keys|identities|rekorURL|- path|  issuer|  subject): ?[a-z.\\[\\]{}]{0,6}", 0..8),
+    ) {
+        if let Ok(file) = PolicyFile::parse(&lines.join("\n")) {
+            prop_assert!(!file.keys.is_empty() || !file.identities.is_empty());
+        }
+    }
+}
