@@ -1,0 +1,139 @@
+//! `schedctl verify` against `cosign verify` of the same image in the same run: wall time and
+//! memory, interleaved, in a registry with the referrers API and in one without. Fails when ours
+//! takes more than a fifth of either.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use lab::oci::{Image, Registry, Subject};
+use lab::signing::{Algorithm, Desk, Edition, Form};
+use lab::{Ground, Lab, Order};
+
+const RUNS: usize = 20;
+const TARGET: f64 = 0.2;
+
+fn main() -> anyhow::Result<ExitCode> {
+    let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
+    let order = Order {
+        signing: true,
+        nodes: 0,
+        schedulers: Vec::new(),
+        ..Order::new("bench-verify", Ground::Registry, &labs)
+    };
+    let lab = Lab::up(&order, |_| {})?;
+    let running = lab.running();
+    let tools = running.tools.as_ref().context("tools were ordered")?;
+    let desk = Desk::open(tools, &lab.state().path("desk"))?;
+    let referrers = running.referrers_registry.as_ref();
+    let referrers = referrers.context("the ground has it")?;
+    let mut met = true;
+    for (name, address) in [
+        ("without the referrers API", &running.registry),
+        ("with the referrers API", referrers),
+    ] {
+        met &= compare(
+            name,
+            &Registry::new(address),
+            &desk,
+            &lab.state().path("bench"),
+        )?;
+    }
+    Ok(if met {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn compare(name: &str, registry: &Registry, desk: &Desk, folder: &Path) -> anyhow::Result<bool> {
+    std::fs::create_dir_all(folder)?;
+    let image = Image::marked("bench")?;
+    registry.push_image("bench", "latest", &image)?;
+    let address = registry.address();
+    let signed = format!("{address}/bench@{}", Subject::from(&image).digest);
+    let key = desk.key_pair("bench", Algorithm::EcdsaP256)?;
+    desk.sign(Edition::V3, Form::Bundle, &key, &signed, &[])?;
+    let tag = format!("{address}/bench:latest");
+    let ours = || ours(folder, address, &key.public_key, &tag);
+    let cosign = || desk.verify_command(Edition::V3, &key.public_key, &tag);
+    let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        our_times.push(timed(&mut ours()?)?);
+        their_times.push(timed(&mut cosign())?);
+    }
+    let (mut our_memory, mut their_memory) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        our_memory.push(kilobytes(&ours()?, folder)?);
+        their_memory.push(kilobytes(&cosign(), folder)?);
+    }
+    let wall = report(name, "ms", median(our_times), median(their_times))?;
+    let memory = report(name, "kB", median(our_memory), median(their_memory))?;
+    Ok(wall && memory)
+}
+
+fn ours(folder: &Path, address: &str, key: &Path, tag: &str) -> anyhow::Result<Command> {
+    let (config, policy): (PathBuf, PathBuf) =
+        (folder.join("config.toml"), folder.join("policy.yaml"));
+    std::fs::write(
+        &config,
+        format!("[registry.\"{address}\"]\nsecurity = \"plain-http\"\n"),
+    )?;
+    std::fs::write(&policy, format!("keys:\n  - path: {}\n", key.display()))?;
+    let mut schedctl = Command::new(env!("CARGO_BIN_EXE_schedctl"));
+    schedctl.env_clear().arg("--config").arg(config);
+    schedctl
+        .args(["verify", "--trust-policy"])
+        .arg(policy)
+        .arg(tag);
+    Ok(schedctl)
+}
+
+fn timed(command: &mut Command) -> anyhow::Result<f64> {
+    let begin = Instant::now();
+    let output = command.stdin(Stdio::null()).output()?;
+    let took = begin.elapsed();
+    ensure!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(milliseconds(took))
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
+
+/// The largest memory that a program had, as GNU time tells it.
+fn kilobytes(command: &Command, folder: &Path) -> anyhow::Result<f64> {
+    let said = folder.join("memory");
+    let mut time = Command::new("/usr/bin/time");
+    time.args(["--format=%M", "--output"]).arg(&said);
+    time.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => time.env(name, value),
+            None => time.env_remove(name),
+        };
+    }
+    ensure!(time.output()?.status.success(), "{time:?} failed");
+    Ok(std::fs::read_to_string(said)?.trim().parse()?)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn report(name: &str, unit: &str, ours: f64, theirs: f64) -> anyhow::Result<bool> {
+    let (ratio, met) = (ours / theirs, ours / theirs <= TARGET);
+    let word = if met { "ok" } else { "MISSED" };
+    writeln!(
+        std::io::stdout(),
+        "{name:26} schedctl {ours:8.1} {unit}  cosign {theirs:9.1} {unit}  ratio {ratio:.3} (at most {TARGET}) {word}"
+    )?;
+    Ok(met)
+}
