@@ -1,0 +1,14 @@
+//! Manifests and indexes: no bytes stumble, and what is taken has bounded parts.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use schedkit_image::registry::Content;
+
+fuzz_target!(|bytes: &[u8]| {
+    match Content::parse(bytes) {
+        Ok(Content::Manifest(manifest)) => assert!(manifest.layers.len() <= 1000),
+        Ok(Content::Index(index)) => assert!(index.manifests.len() <= 1000),
+        // Whatever is said about it must be fit to be printed.
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+});
