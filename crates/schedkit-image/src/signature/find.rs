@@ -1,6 +1,6 @@
 //! Looks for signatures of an image where cosign puts them: at its referrers and at its `.sig` tag.
 //!
-//! Both places are asked at once, and every signature is fetched as soon as it is known of. A step
+//! Every signature is fetched as soon as it is known of, several at a time. A step
 //! is a question to the registry; what it finds is data: further steps, a candidate, or a reason
 //! why there is none. Called by `verify` only; believes nothing that it finds.
 
