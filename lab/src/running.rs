@@ -1,17 +1,20 @@
 //! A lab as its user holds it: brought up, used, and gone when dropped.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::command::{self, CommandError};
 use crate::ground::Order;
 use crate::keeper::DETACH;
+use crate::network::{REFERRERS, REGISTRY};
 use crate::preflight::{self, PreflightError};
 use crate::progress::Event;
 use crate::signing::{Desk, SigningError};
@@ -170,6 +173,16 @@ impl Lab {
         let mut kubectl = Command::new(program);
         kubectl.env("KUBECONFIG", config);
         Ok(kubectl)
+    }
+
+    /// Moves the calling thread, and whatever it starts from now on, into the lab's network, so
+    /// that a measurement has no door in its way. Returns the addresses in there of the registry
+    /// and of the one with the referrers API.
+    pub fn enter_network(&self) -> Result<[String; 2], LabError> {
+        let namespace = File::open(format!("/proc/{}/ns/net", self.state.keeper_pid()?))?;
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(io::Error::from)?;
+        Ok([REGISTRY.to_string(), REFERRERS.to_string()])
     }
 
     /// A desk with this lab's tools of signing, in its state folder.
