@@ -42,16 +42,17 @@ impl FromStr for Repository {
             return Err(ImageRefError::NoHost);
         }
         let host = host.parse::<RegistryHost>()?;
-        if path.len() > LONGEST_PATH || !path.split('/').all(is_component) {
-            return Err(ImageRefError::Path(path.to_owned()));
-        }
         let official = host.as_str() == DOCKER_HUB && !path.contains('/');
-        let path = if official {
+        let whole = if official {
             format!("library/{path}")
         } else {
             path.to_owned()
         };
-        Ok(Self { host, path })
+        // The whole is measured, so that what is printed can be parsed again.
+        if whole.len() > LONGEST_PATH || !whole.split('/').all(is_component) {
+            return Err(ImageRefError::Path(path.to_owned()));
+        }
+        Ok(Self { host, path: whole })
     }
 }
 

@@ -80,6 +80,15 @@ fn what_is_refused_says_why() {
 }
 
 #[test]
+fn a_path_that_is_too_long_only_in_full_is_refused() {
+    let name = "n".repeat(255 - "library/".len());
+    assert!(format!("docker.io/{name}").parse::<ImageRef>().is_ok());
+    let name = format!("{name}n");
+    let refused = format!("docker.io/{name}").parse::<ImageRef>();
+    assert_eq!(refused, Err(ImageRefError::Path(name)));
+}
+
+#[test]
 fn another_tag_forgets_the_digest() {
     let image = format!("a.b/c:1@sha256:{HEX}");
     let image = image.parse::<ImageRef>().unwrap();
