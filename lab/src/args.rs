@@ -34,7 +34,7 @@ const EXAMPLES: &str = "Examples:
   lab up --ground machine             one virtual machine without Kubernetes
   lab up --ground registry            registries only, with scheduler images in them
   lab exec node1 -- cat /sys/kernel/sched_ext/state
-  lab cp ./scx_mine node1:/root/      copy a file to a node
+  lab cp ./scx_mine node1:/tmp/       copy a file to a node
   lab logs node1/kubelet              what the kubelet there says
   KUBECONFIG=.lab/default/kubeconfig kubectl get nodes
   lab down                            end it
