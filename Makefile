@@ -2,12 +2,13 @@
 # Each does all its own set-up; what it fetches and builds is kept in $SCHEDKIT_CACHE.
 
 CACHE := $(or $(SCHEDKIT_CACHE),$(HOME)/.cache/schedkit-lab)
+STATIC := $(shell uname -m)-unknown-linux-musl
 LAB := cargo run --quiet --package lab --
 E2E := --test errors --test control_plane --test signatures --test endings
 ALL_SCHEDULERS := --scheduler scx_lab --scheduler scx_bpfland
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long bench prepare lint unit fuzz e2e deny mutants bootstrap
+.PHONY: help demo test test-long bench prepare lint unit fuzz e2e deny mutants static bootstrap
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,10 +23,13 @@ test-long: prepare deny mutants ## The slow courses: kernel series, licences, ch
 	cargo test --package lab --features long --test kernels -- --nocapture
 	fuzz/run 300
 
-bench: prepare ## The measurements
+bench: prepare static ## The measurements
+	SCHEDCTL=$(CURDIR)/target/$(STATIC)/release/schedctl cargo test --package schedctl --bench verify
 	cargo build --release --package lab --bin lab
-	cargo bench --package schedctl --bench verify
 	cargo bench --package lab
+
+static: bootstrap ## The programs as they are released: static, optimised, in target/
+	cargo build --release --locked --target $(STATIC) --package schedctl
 
 bootstrap:
 	@lab/bootstrap

@@ -82,7 +82,10 @@ fn ours(folder: &Path, address: &str, key: &Path, tag: &str) -> anyhow::Result<C
         format!("[registry.\"{address}\"]\nsecurity = \"plain-http\"\n"),
     )?;
     std::fs::write(&policy, format!("keys:\n  - path: {}\n", key.display()))?;
-    let mut schedctl = Command::new(env!("CARGO_BIN_EXE_schedctl"));
+    // What people install is the static release build; whoever calls this says where it is.
+    let program =
+        std::env::var_os("SCHEDCTL").context("SCHEDCTL names no program: see the Makefile")?;
+    let mut schedctl = Command::new(program);
     schedctl.env_clear().arg("--config").arg(config);
     schedctl
         .args(["verify", "--trust-policy"])
