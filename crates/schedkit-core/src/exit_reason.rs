@@ -67,6 +67,12 @@ impl LastWords {
             .rev()
             .find_map(|at| understand(&lines[..=at]));
         told.or_else(|| {
+            Some(Self {
+                message: foreign::brief(&load_failure::unexplained(&lines)?),
+                reason: ExitReason::LoadFailed(LoadFailure::Unexplained),
+            })
+        })
+        .or_else(|| {
             let last = lines.iter().rev().find(|line| !line.trim().is_empty())?;
             let message = foreign::brief(last);
             let reason = ExitReason::Unknown(message.clone());

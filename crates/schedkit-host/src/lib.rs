@@ -26,6 +26,7 @@ pub mod root;
 pub mod sched_ext;
 mod small_file;
 pub mod snapshot;
+pub mod struct_ops;
 pub mod uevent;
 pub mod uevent_stream;
 pub mod watch;

@@ -34,11 +34,11 @@ fn an_attached_scheduler_is_seen_in_every_file() {
     );
     assert_eq!(seen.switch_all, Fact::Known(true));
     assert_eq!(seen.nr_rejected, Fact::Known(0));
-    assert_eq!(seen.hotplug_seq, Fact::Known(2));
-    assert_eq!(seen.enable_seq, Fact::Known(4));
+    assert_eq!(seen.hotplug_seq, Fact::Known(5));
+    assert_eq!(seen.enable_seq, Fact::Known(14));
     let events = seen.events.known().unwrap();
-    assert_eq!(events.get("SCX_EV_DISPATCH_KEEP_LAST"), Some(81));
-    assert_eq!(events.iter().count(), 4);
+    assert_eq!(events.get("SCX_EV_BYPASS_DURATION"), Some(109_314_213));
+    assert_eq!(events.iter().count(), 9);
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn a_machine_without_anything_is_a_machine() {
 fn a_snapshot_is_a_document() {
     let seen = serde_json::to_value(machine("ready-attached")).unwrap();
     assert_eq!(seen["sched_ext"]["known"]["state"]["known"], "enabled");
-    assert_eq!(seen["sched_ext"]["known"]["enable_seq"]["known"], 4);
+    assert_eq!(seen["sched_ext"]["known"]["enable_seq"]["known"], 14);
     assert_eq!(seen["capabilities"]["known"], "000001ffffffffff");
     assert_eq!(seen["config"]["known"]["options"]["SCHED_CLASS_EXT"], "y");
     let seen = serde_json::to_value(machine("no-btf")).unwrap();

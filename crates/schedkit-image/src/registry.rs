@@ -30,7 +30,7 @@ pub use blob::{Progress, Sink};
 pub use challenge::ChallengeError;
 pub use client::{Client, Settings};
 pub use content::{Content, ContentError, Descriptor, Index, Manifest, Platform};
-pub use credentials::{Credentials, CredentialsError, UsualPlaces};
+pub use credentials::{Credentials, CredentialsError, Login, UsualPlaces};
 pub use error::{CredentialsUsed, Malformation, RegistryError, Retry, Said, SetupError};
 pub use host_config::{HostConfig, HostConfigError, Hosts, Mirror, Security, Upstream};
 pub use limits::Limits;

@@ -18,6 +18,9 @@ pub enum LoadFailure {
     KernelFunction,
     /// The process may not load BPF programs (EPERM).
     Permission,
+    /// It could not be loaded or attached, and the scheduler keeps libbpf's reason to itself, as
+    /// those of the scx project do unless asked for more words.
+    Unexplained,
 }
 
 const LOG_BEGIN: &str = "-- BEGIN PROG LOAD LOG --";
@@ -72,6 +75,30 @@ const MARKS: &[(LoadFailure, &[&str])] = &[
     (LoadFailure::Verifier, &[LOG_END, "BPF program load failed"]),
 ];
 
+/// What the scx project's schedulers say before a cause that could mean anything.
+const UNEXPLAINED: &[&str] = &[
+    "Failed to load BPF program",
+    "Failed to attach struct ops",
+    "Failed to attach non-struct_ops BPF programs",
+];
+
+/// A failure whose reason is not told: the last line that says so, with the last of its causes.
+/// Whatever line tells a reason counts more, also one before it.
+pub(super) fn unexplained(lines: &[&str]) -> Option<String> {
+    let told = |line: &&str| UNEXPLAINED.iter().any(|mark| line.contains(mark));
+    let at = lines.iter().rposition(told)?;
+    let line = lines[at].trim();
+    let causes = lines[at + 1..]
+        .iter()
+        .skip_while(|line| **line != "Caused by:")
+        .skip(1)
+        .take_while(|line| line.starts_with("    "));
+    Some(match causes.last() {
+        Some(cause) => format!("{line}: {}", cause.trim()),
+        None => line.to_owned(),
+    })
+}
+
 impl LoadFailure {
     /// What this line tells, if it tells anything.
     pub(super) fn from_line(line: &str) -> Option<Self> {
@@ -103,6 +130,7 @@ impl LoadFailure {
             Self::Busy => "LoadFailedBusy",
             Self::KernelFunction => "LoadFailedKernelFunction",
             Self::Permission => "LoadFailedPermission",
+            Self::Unexplained => "LoadFailedUnexplained",
         }
     }
 
@@ -114,6 +142,7 @@ impl LoadFailure {
             Self::Busy => "another scheduler holds the kernel",
             Self::KernelFunction => "this kernel lacks a function that it calls",
             Self::Permission => "it was not allowed to load BPF programs",
+            Self::Unexplained => "it could not load its BPF program and does not say why",
         }
     }
 
@@ -135,6 +164,11 @@ impl LoadFailure {
                 "use a version of the scheduler that was made for this kernel, or a newer kernel"
             }
             Self::Permission => "run it as root, in a privileged container",
+            Self::Unexplained => {
+                "start it with its own flag for more words, mostly `--verbose`: libbpf then says \
+                 why; an `Invalid argument` mostly means that no kernel configuration can be read \
+                 in the container, /proc/config.gz or /boot/config-RELEASE"
+            }
         }
     }
 }

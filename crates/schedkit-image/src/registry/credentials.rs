@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use auth_file::AuthFile;
+use schedkit_core::Repository;
 
-use super::error::CredentialsUsed;
+use super::error::{CredentialsUsed, RegistryError};
 use crate::foreign::{self, ReadError};
 use crate::secret::Secret;
 
@@ -47,10 +48,14 @@ pub struct UsualPlaces {
 
 /// What we show.
 #[derive(Debug, Clone)]
-pub(super) enum Login {
+pub enum Login {
+    /// Nothing.
     Nobody,
+    /// A name and its password.
     Password {
+        /// The name.
         user: String,
+        /// The password.
         password: Secret,
     },
     /// Exchanged for tokens by the registry's token server.
@@ -174,6 +179,24 @@ impl Credentials {
     pub fn with_helpers(mut self, folders: impl IntoIterator<Item = PathBuf>) -> Self {
         self.helper_folders = folders.into_iter().collect();
         self
+    }
+
+    /// Who we are to this repository, for a container runtime that asks the registry itself.
+    ///
+    /// # Errors
+    /// When a file or a helper that should know cannot be asked.
+    pub async fn login(
+        &self,
+        repository: &Repository,
+        patience: Duration,
+    ) -> Result<Login, RegistryError> {
+        let host = repository.host().as_str();
+        let found = self.find(host, repository.path(), patience).await;
+        let (login, _) = found.map_err(|source| RegistryError::Credentials {
+            host: host.to_owned(),
+            source,
+        })?;
+        Ok(login)
     }
 
     /// Who we are to this repository, and who says so.

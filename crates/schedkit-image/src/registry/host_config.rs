@@ -138,11 +138,33 @@ impl Hosts {
         Ok(Self(hosts))
     }
 
+    /// Their names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &RegistryHost> {
+        self.0.keys()
+    }
+
     /// What is said about a host, under the name that it has here or with its usual port written
     /// or left out: an air gap must not open for `:443`.
     pub(super) fn get(&self, host: &RegistryHost) -> Option<&HostConfig> {
         let exact = self.0.get(host);
         exact.or_else(|| self.under_other_name(host.as_str()))
+    }
+
+    /// Where a repository's content is and how to connect there, for a container runtime that
+    /// asks registries itself: the mirrors first, then the registry, unless that is never asked.
+    pub fn places(&self, repository: &Repository) -> Vec<(Repository, Security)> {
+        let config = self.get(repository.host());
+        let mirrors = config.map(|config| config.mirrors.as_slice());
+        let mirrors = mirrors.unwrap_or_default().iter();
+        // A mirror's prefix can make a path too long to be one: nothing can be there.
+        let mirrors = mirrors.filter_map(|mirror| mirror.of(repository));
+        let itself = config.is_none_or(|config| config.upstream == Upstream::Ask);
+        let itself = itself.then(|| repository.clone());
+        let secured = |place: Repository| {
+            let security = self.get(place.host()).map(|config| config.security);
+            (place, security.unwrap_or_default())
+        };
+        mirrors.chain(itself).map(secured).collect()
     }
 
     fn under_other_name(&self, host: &str) -> Option<&HostConfig> {
@@ -160,6 +182,15 @@ impl Hosts {
     pub(super) fn of_url(&self, url: &Url) -> Option<&HostConfig> {
         let name = host_of(url);
         self.get(&endpoint::name_of(&name).parse().ok()?)
+    }
+}
+
+impl Mirror {
+    fn of(&self, repository: &Repository) -> Option<Repository> {
+        let prefix = self.prefix.as_ref().map(|prefix| format!("{prefix}/"));
+        let prefix = prefix.unwrap_or_default();
+        let there = format!("{}/{prefix}{}", self.host, repository.path());
+        there.parse().ok()
     }
 }
 
@@ -229,6 +260,24 @@ mod tests {
         }
         let named = Hosts::new([("a.b:443".parse().unwrap(), HostConfig::default())]).unwrap();
         assert!(named.of_url(&Url::parse("https://a.b/").unwrap()).is_some());
+    }
+
+    #[test]
+    fn a_runtime_is_told_the_same_places_in_the_same_order() {
+        let hosts = hosts(
+            r#"{"a.b": {"mirrors": ["c.d:1/e", "f.g"]}, "h.i": {"mirrors": ["f.g"], "upstream": "never"}, "f.g": {"security": "plain-http"}}"#,
+        )
+        .unwrap();
+        for (repository, places) in [
+            ("a.b/x/y", "c.d:1/e/x/y Tls, f.g/x/y PlainHttp, a.b/x/y Tls"),
+            ("a.b:443/x", "c.d:1/e/x Tls, f.g/x PlainHttp, a.b:443/x Tls"),
+            ("h.i/x", "f.g/x PlainHttp"),
+            ("j.k/x", "j.k/x Tls"),
+        ] {
+            let found = hosts.places(&repository.parse().unwrap());
+            let found = found.iter().map(|(place, how)| format!("{place} {how:?}"));
+            assert_eq!(found.collect::<Vec<_>>().join(", "), places);
+        }
     }
 
     #[test]
