@@ -3,11 +3,13 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::record::Record;
 
 /// Under which name a runtime knows a container; its own choice, opaque to us.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct ContainerId(String);
 
 /// One container.
@@ -60,9 +62,13 @@ impl ContainerId {
         &self.0
     }
 
-    /// As much as people need to tell two of them apart.
+    /// As much as people need to tell two of them apart: twelve digits of a hash; of a name that
+    /// somebody chose, all of it.
     pub fn short(&self) -> &str {
-        self.0.get(..12).unwrap_or(&self.0)
+        match self.0.get(..12) {
+            Some(short) if self.0.chars().all(|c| c.is_ascii_hexdigit()) => short,
+            _ => &self.0,
+        }
     }
 }
 
@@ -79,5 +85,21 @@ impl Container {
 impl fmt::Display for ContainerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_shortened_and_names_are_not() {
+        let short = |id: &str| ContainerId::new(id).short().to_owned();
+        assert_eq!(short(&"0123456789abcdef".repeat(4)), "0123456789ab");
+        assert_eq!(
+            short("schedkit-scx_lavd-0a1b2c3d"),
+            "schedkit-scx_lavd-0a1b2c3d"
+        );
+        assert_eq!(short("abc"), "abc");
     }
 }

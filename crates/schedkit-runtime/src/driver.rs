@@ -5,6 +5,7 @@
 //! found by `list` and goes with `end`.
 
 mod error;
+mod remedy;
 
 use schedkit_image::signature::Trusted;
 

@@ -75,3 +75,32 @@ impl Launch {
         &self.args
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use schedkit_core::PinnedRef;
+    use schedkit_image::signature::waive;
+
+    use super::*;
+
+    fn with(args: &[&str]) -> Result<Launch, LaunchError> {
+        let digest = format!("sha256:{:064}", 0);
+        let pinned = PinnedRef::new("a.b/c".parse().unwrap(), digest.parse().unwrap());
+        let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let image = waive(pinned, "a test").into();
+        Launch::new("x".to_owned(), "a.b/c".parse().unwrap(), image, args)
+    }
+
+    #[test]
+    fn arguments_that_cannot_be_kept_are_refused() {
+        assert_eq!(with(&["a\0b"]), Err(LaunchError::ZeroByte));
+        let quotes_and_brackets = 4;
+        let longest = "x".repeat(LONGEST_ARGS - quotes_and_brackets);
+        assert_eq!(with(&[&longest]).unwrap().args(), [longest.as_str()]);
+        let longer = format!("{longest}x");
+        let error = with(&[&longer]).unwrap_err();
+        assert_eq!(error, LaunchError::ArgsTooLong(LONGEST_ARGS + 1));
+        assert!(error.to_string().contains("put them into a file"));
+        assert!(with(&["two words", "line\nbreak", ""]).is_ok());
+    }
+}

@@ -12,11 +12,16 @@
 //! ([`record`]): nothing is kept elsewhere.
 
 pub mod container;
+pub mod containerd;
 pub mod driver;
 pub mod launch;
+mod mounts;
+pub mod podman;
 pub mod record;
 
 pub use container::{Container, ContainerId, ExitCode, State};
+pub use containerd::Containerd;
 pub use driver::{After, Driver, DriverError, Piece, Progress, Pulled, Stream, Until};
 pub use launch::{Launch, LaunchError};
+pub use podman::Podman;
 pub use record::{Record, Trust};

@@ -96,3 +96,69 @@ impl Launch {
 fn signer(signer: &Signer) -> String {
     schedkit_core::foreign::shortened(&signer.to_string(), LONGEST)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use schedkit_core::PinnedRef;
+    use schedkit_image::signature::waive;
+
+    use super::*;
+
+    fn pinned() -> PinnedRef {
+        let digest = format!("sha256:{:064}", 7);
+        PinnedRef::new("a.b/c".parse().unwrap(), digest.parse().unwrap())
+    }
+
+    fn launch(scheduler: &str, args: Vec<String>, reason: &str) -> Launch {
+        let image = waive(pinned(), reason).into();
+        let requested = "a.b/c:1".parse().unwrap();
+        Launch::new(scheduler.to_owned(), requested, image, args).unwrap()
+    }
+
+    #[test]
+    fn a_container_of_the_older_schedctl_has_one_label_only() {
+        let labels = BTreeMap::from([("provider".to_owned(), "schedkit".to_owned())]);
+        assert_eq!(Record::from_labels(&labels), Record::default());
+    }
+
+    #[test]
+    fn the_label_of_the_contract_is_on_every_container() {
+        let labels = launch("scx_lab", Vec::new(), "asked").labels();
+        assert_eq!(labels["provider"], "schedkit");
+        assert_eq!(labels["io.schedkit.image"], pinned().to_string());
+        assert_eq!(labels["io.schedkit.reference"], "a.b/c:1");
+        assert!(!labels.contains_key("io.schedkit.signer"));
+    }
+
+    #[test]
+    fn labels_that_somebody_spoiled_are_no_reason_to_fall() {
+        let mut labels = launch("x", vec!["a".to_owned()], "asked").labels();
+        labels.insert("io.schedkit.args".to_owned(), "[1".to_owned());
+        // Half of a verdict is none.
+        labels.insert("io.schedkit.signer".to_owned(), "me".to_owned());
+        let record = Record::from_labels(&labels);
+        assert_eq!(record.args, Vec::<String>::new());
+        assert_eq!(record.trust, Some(Trust::Waived("asked".to_owned())));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(
+            scheduler in "\\PC{1,40}",
+            args in prop::collection::vec("[^\u{0}]{0,40}", 0..8),
+            reason in "[a-z]{1,20}",
+        ) {
+            let launch = launch(&scheduler, args.clone(), &reason);
+            let record = Record::from_labels(&launch.labels());
+            let expected = Record {
+                scheduler: Some(scheduler),
+                requested: Some("a.b/c:1".to_owned()),
+                image: Some(pinned().to_string()),
+                args,
+                trust: Some(Trust::Waived(reason)),
+            };
+            prop_assert_eq!(record, expected);
+        }
+    }
+}

@@ -5,9 +5,11 @@ use std::io;
 use std::path::PathBuf;
 
 use schedkit_image::registry::RegistryError;
+use serde::{Deserialize, Serialize};
 
 /// Which runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Runtime {
     /// Podman.
     Podman,
@@ -102,6 +104,32 @@ pub enum DriverError {
         /// Ours.
         machine: String,
     },
+    /// A folder that the scheduler needs.
+    #[error("cannot make {} for the scheduler", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The file that keeps what the scheduler writes.
+    #[error("cannot keep the scheduler's output in {}", path.display())]
+    Log {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// An image whose parts do not fit together.
+    #[error("{image} cannot be used: {reason}")]
+    Broken {
+        /// Which.
+        image: String,
+        /// Why; brief and printable.
+        reason: String,
+    },
     /// The registry did not give it.
     #[error("cannot pull {image}")]
     Registry {
@@ -109,7 +137,7 @@ pub enum DriverError {
         image: String,
         /// Why.
         #[source]
-        source: RegistryError,
+        source: Box<RegistryError>,
     },
 }
 

@@ -1,0 +1,148 @@
+//! The configuration of an image, as much of it as decides what runs. A parser of hostile bytes.
+
+use schedkit_core::Digest;
+use schedkit_image::registry::Platform;
+use serde::{Deserialize, Deserializer};
+
+/// Every field may be missing or `null`: builders differ.
+#[derive(Debug, Default, Deserialize)]
+struct Blob {
+    architecture: Option<String>,
+    os: Option<String>,
+    config: Option<Process>,
+    rootfs: Option<Layers>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Process {
+    entrypoint: Option<Vec<String>>,
+    cmd: Option<Vec<String>>,
+    env: Option<Vec<String>>,
+    working_dir: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Layers {
+    #[serde(default, deserialize_with = "digests")]
+    diff_ids: Vec<Digest>,
+}
+
+/// What an image says about its process. A `USER` line is not among it: a scheduler is root.
+#[derive(Debug)]
+pub(super) struct Config {
+    architecture: String,
+    os: String,
+    entrypoint: Vec<String>,
+    cmd: Vec<String>,
+    env: Vec<String>,
+    working_dir: Option<String>,
+    diff_ids: Vec<Digest>,
+}
+
+impl Config {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        let blob: Blob = serde_json::from_slice(bytes)?;
+        let process = blob.config.unwrap_or_default();
+        Ok(Self {
+            architecture: blob.architecture.unwrap_or_default(),
+            os: blob.os.unwrap_or_default(),
+            entrypoint: process.entrypoint.unwrap_or_default(),
+            cmd: process.cmd.unwrap_or_default(),
+            env: process.env.unwrap_or_default(),
+            working_dir: process.working_dir,
+            diff_ids: blob.rootfs.unwrap_or_default().diff_ids,
+        })
+    }
+
+    /// Whether it can run there.
+    pub(super) fn is_for(&self, machine: &Platform) -> bool {
+        self.os == machine.os && self.architecture == machine.architecture
+    }
+
+    /// What it was made for.
+    pub(super) fn machine(&self) -> String {
+        format!("{}/{}", self.os, self.architecture)
+    }
+
+    /// The layers' digests when they are not compressed.
+    pub(super) fn diff_ids(&self) -> &[Digest] {
+        &self.diff_ids
+    }
+
+    /// What is executed, with words of the user's own; nothing, when the image does not say.
+    /// Those words take the place of the image's default ones, as everywhere else.
+    pub(super) fn command(&self, args: &[String]) -> Option<Vec<String>> {
+        let words = match (self.entrypoint.is_empty(), args.is_empty()) {
+            (false, false) => [&self.entrypoint, args].concat(),
+            (false, true) => [&self.entrypoint[..], &self.cmd].concat(),
+            (true, _) if self.cmd.is_empty() => return None,
+            (true, _) => [&self.cmd, args].concat(),
+        };
+        Some(words)
+    }
+
+    /// The environment, with a path when the image names none.
+    pub(super) fn env(&self) -> Vec<String> {
+        let mut env = self.env.clone();
+        if !env.iter().any(|pair| pair.starts_with("PATH=")) {
+            let usual = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+            env.push(usual.to_owned());
+        }
+        env
+    }
+
+    /// Where it begins. Relative folders mean nothing before there is a process.
+    pub(super) fn working_dir(&self) -> &str {
+        let dir = self.working_dir.as_deref();
+        dir.filter(|dir| dir.starts_with('/')).unwrap_or("/")
+    }
+}
+
+fn digests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Digest>, D::Error> {
+    let texts = Option::<Vec<String>>::deserialize(deserializer)?;
+    let texts = texts.unwrap_or_default();
+    let parsed = texts.iter().map(|text| text.parse());
+    parsed
+        .collect::<Result<_, _>>()
+        .map_err(serde::de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn config(process: &serde_json::Value) -> Config {
+        Config::parse(json!({"config": process}).to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_users_words_take_the_place_of_the_default_ones() {
+        let args = ["--a b".to_owned(), "c\nd".to_owned()];
+        let words = |process: &serde_json::Value, args: &[String]| config(process).command(args);
+        let both = json!({"Entrypoint": ["/x"], "Cmd": ["y"]});
+        assert_eq!(words(&both, &[]).unwrap(), ["/x", "y"]);
+        assert_eq!(words(&both, &args).unwrap(), ["/x", "--a b", "c\nd"]);
+        let cmd = json!({"Entrypoint": null, "Cmd": ["/x", "y"]});
+        assert_eq!(words(&cmd, &[]).unwrap(), ["/x", "y"]);
+        assert_eq!(words(&cmd, &args).unwrap(), ["/x", "y", "--a b", "c\nd"]);
+        assert_eq!(words(&json!({"Cmd": []}), &args), None);
+        assert_eq!(words(&json!(null), &args), None);
+    }
+
+    #[test]
+    fn what_is_absent_has_a_usual_value() {
+        let bare = config(&json!({}));
+        assert_eq!(bare.working_dir(), "/");
+        assert_eq!(bare.env().len(), 1);
+        let own = config(&json!({"Env": ["PATH=/x", "A=b"], "WorkingDir": "/w"}));
+        assert_eq!(own.env(), ["PATH=/x", "A=b"]);
+        assert_eq!(own.working_dir(), "/w");
+        assert_eq!(config(&json!({"WorkingDir": "w"})).working_dir(), "/");
+        let bad = json!({"rootfs": {"diff_ids": ["md5:1"]}}).to_string();
+        assert!(Config::parse(bad.as_bytes()).is_err());
+        assert!(Config::parse(br#"{"rootfs": {"diff_ids": null}}"#).is_ok());
+    }
+}

@@ -1,0 +1,153 @@
+//! A container of an image that is here: its files, its specification, its record. Nothing runs.
+
+use std::path::Path;
+
+use jiff::SignedDuration;
+use prost::Message;
+use schedkit_core::PinnedRef;
+
+use super::api::containers::container::Runtime;
+use super::api::containers::{Container, CreateContainerRequest};
+use super::api::runc;
+use super::api::snapshots::PrepareSnapshotRequest;
+use super::chain::chain_ids;
+use super::host::{self, Host};
+use super::lease::Lease;
+use super::parts::Parts;
+use super::session::Session;
+use super::spec::{self, Process};
+use super::{random, snapshotter, store, unpack};
+use crate::container::ContainerId;
+use crate::driver::DriverError;
+use crate::launch::Launch;
+
+const SPEC: &str = "types.containerd.io/opencontainers/runtime-spec/1/Spec";
+const OPTIONS: &str = "containerd.runc.v1.Options";
+const RUNTIME: &str = "io.containerd.runc.v2";
+/// Between a container's files and its record, which keeps them.
+const LEASE: SignedDuration = SignedDuration::from_hours(1);
+/// containerd's identifiers have at most 76 characters.
+const LONGEST_NAME: usize = 50;
+
+/// Makes a container; `root` is the host's `/`.
+pub(super) async fn create(
+    session: &Session,
+    launch: &Launch,
+    root: &Path,
+) -> Result<ContainerId, DriverError> {
+    let image = launch.image().image();
+    let snapshotter = snapshotter::choose(session).await?;
+    let parts = store::find(session, image, snapshotter).await?;
+    let parts = parts.ok_or_else(|| session.refused(format!("{image} has not been pulled")))?;
+    let id = name(launch.scheduler(), &random::letters());
+    let spec = specification(&id, image, &parts, launch.args(), root)?;
+    let (lease, under) = Lease::take(session, LEASE).await?;
+    let container = Container {
+        id: id.clone(),
+        labels: launch.labels().into_iter().collect(),
+        image: image.to_string(),
+        runtime: Some(runtime(root)),
+        spec: Some(spec),
+        snapshotter: snapshotter.to_owned(),
+        snapshot_key: id.clone(),
+        created_at: None,
+    };
+    match record(&under, &parts, container).await {
+        Ok(()) => {
+            lease.release(session).await?;
+            Ok(ContainerId::new(id))
+        }
+        Err(error) => {
+            // The files go first: the lease is there for when this fails.
+            let _ = unpack::remove(&under, snapshotter, &id).await;
+            lease.discard(session).await;
+            Err(error)
+        }
+    }
+}
+
+fn specification(
+    id: &str,
+    image: &PinnedRef,
+    parts: &Parts,
+    args: &[String],
+    root: &Path,
+) -> Result<prost_types::Any, DriverError> {
+    let image = || image.to_string();
+    let args = parts.config.command(args);
+    let args = args.ok_or_else(|| DriverError::NoEntrypoint { image: image() })?;
+    let process = Process {
+        args: &args,
+        env: &parts.config.env(),
+        cwd: parts.config.working_dir(),
+    };
+    let spec = spec::spec(id, &process, &Host::prepare(root)?);
+    Ok(prost_types::Any {
+        type_url: SPEC.to_owned(),
+        value: spec.to_string().into_bytes(),
+    })
+}
+
+async fn record(under: &Session, parts: &Parts, container: Container) -> Result<(), DriverError> {
+    let top = chain_ids(parts.config.diff_ids()).pop();
+    let request = PrepareSnapshotRequest {
+        snapshotter: container.snapshotter.clone(),
+        key: container.snapshot_key.clone(),
+        parent: top.map(|top| top.to_string()).unwrap_or_default(),
+        ..PrepareSnapshotRequest::default()
+    };
+    let mut snapshots = under.snapshots();
+    under.ask(snapshots.prepare(request)).await?;
+    let container = Some(container);
+    let mut containers = under.containers();
+    let request = CreateContainerRequest { container };
+    under.ask(containers.create(request)).await?;
+    Ok(())
+}
+
+/// The usual program needs no word; systems whose only one is crun do.
+fn runtime(root: &Path) -> Runtime {
+    let options = host::other_program(root).map(|program| {
+        let options = runc::Options {
+            binary_name: program.to_string_lossy().into_owned(),
+        };
+        prost_types::Any {
+            type_url: OPTIONS.to_owned(),
+            value: options.encode_to_vec(),
+        }
+    });
+    Runtime {
+        name: RUNTIME.to_owned(),
+        options,
+    }
+}
+
+/// containerd wants letters and digits, with a single `.`, `_` or `-` in between.
+fn name(scheduler: &str, letters: &str) -> String {
+    let mut name = String::from("schedkit-");
+    for character in scheduler.chars().take(LONGEST_NAME) {
+        match character {
+            c if c.is_ascii_alphanumeric() => name.push(c),
+            _ if !name.ends_with(['.', '_', '-']) => match character {
+                '.' | '_' => name.push(character),
+                _ => name.push('-'),
+            },
+            _ => {}
+        }
+    }
+    let name = name.trim_end_matches(['.', '_', '-']);
+    format!("{name}-{letters}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_what_containerd_takes() {
+        assert_eq!(name("scx_lavd", "0a"), "schedkit-scx_lavd-0a");
+        assert_eq!(name("a b//../c__d-", "0a"), "schedkit-a-b-c_d-0a");
+        assert_eq!(name("ü", "0a"), "schedkit-0a");
+        assert!(name(&"x".repeat(300), "01234567").len() <= 76);
+    }
+}

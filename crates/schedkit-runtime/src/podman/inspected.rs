@@ -1,0 +1,89 @@
+//! One container as Podman describes it: as much of it as we use. Pure.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::listing;
+use crate::container::State;
+
+/// What is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Inspected {
+    pub(super) state: State,
+    /// Written by the OCI runtime when it has made the process and before that runs. Unlike the
+    /// time of the start, it is there before the first word of the process.
+    pub(super) pid_file: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Document {
+    state: Now,
+    #[serde(default)]
+    pid_file: PathBuf,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Now {
+    status: String,
+    #[serde(default)]
+    pid: i64,
+    #[serde(default)]
+    exit_code: i32,
+    #[serde(default)]
+    started_at: String,
+}
+
+/// From the answer to `containers/ID/json`.
+pub(super) fn parse(text: &str) -> Result<Inspected, serde_json::Error> {
+    let Document { state, pid_file } = serde_json::from_str(text)?;
+    let Now {
+        status,
+        pid,
+        exit_code,
+        started_at,
+    } = state;
+    let state = listing::state(&status, pid, started_at.parse().ok(), exit_code);
+    let pid_file = Some(pid_file).filter(|path| path.is_absolute());
+    Ok(Inspected { state, pid_file })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::container::ExitCode;
+
+    const RECORDED: [(&str, &str); 2] = [
+        (
+            include_str!("../../tests/fixtures/podman-4.3/exited.json"),
+            include_str!("../../tests/fixtures/podman-4.3/running.json"),
+        ),
+        (
+            include_str!("../../tests/fixtures/podman-5.4/exited.json"),
+            include_str!("../../tests/fixtures/podman-5.4/running.json"),
+        ),
+    ];
+
+    #[test]
+    fn what_podman_described_is_understood() {
+        for (exited, running) in RECORDED {
+            let exited = parse(exited).unwrap();
+            assert_eq!(exited.state, State::Exited(ExitCode(7)));
+            assert!(exited.pid_file.unwrap().ends_with("userdata/pidfile"));
+            let running = parse(running).unwrap();
+            let State::Running { pid, started } = running.state else {
+                panic!("{running:?}");
+            };
+            assert!(pid > 1 && started.unwrap() > "2026-01-01T00:00:00Z".parse().unwrap());
+        }
+    }
+
+    #[test]
+    fn what_lacks_a_state_is_refused() {
+        assert!(parse("{}").is_err());
+        let bare = parse(r#"{"State":{"Status":"created"}}"#).unwrap();
+        assert_eq!((bare.state, bare.pid_file), (State::Created, None));
+    }
+}

@@ -1,0 +1,162 @@
+//! Podman's list of containers. Pure.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schedkit_core::foreign::brief;
+use serde::Deserialize;
+
+use crate::container::{Container, ContainerId, ExitCode, State};
+use crate::record::Record;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Listed {
+    id: String,
+    #[serde(default)]
+    names: Option<Vec<String>>,
+    #[serde(default)]
+    image: String,
+    #[serde(default, rename = "ImageID")]
+    image_id: String,
+    #[serde(default)]
+    labels: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    state: String,
+    #[serde(default)]
+    pid: i64,
+    #[serde(default)]
+    started_at: i64,
+    #[serde(default)]
+    exit_code: i32,
+    #[serde(default)]
+    created: Option<Timestamp>,
+}
+
+/// From the answer to `containers/json`, the oldest first.
+pub(super) fn parse(text: &str) -> Result<Vec<Container>, serde_json::Error> {
+    let mut listed = serde_json::from_str::<Vec<Listed>>(text)?;
+    listed.sort_by_key(|listed| listed.created);
+    Ok(listed.into_iter().map(container).collect())
+}
+
+fn container(listed: Listed) -> Container {
+    let Listed {
+        id,
+        names,
+        image,
+        image_id,
+        labels,
+        state: status,
+        pid,
+        started_at,
+        exit_code,
+        created: _,
+    } = listed;
+    let started = Timestamp::from_second(started_at).ok();
+    Container {
+        id: ContainerId::new(id),
+        name: names
+            .unwrap_or_default()
+            .into_iter()
+            .next()
+            .unwrap_or_default(),
+        record: Record::from_labels(&labels.unwrap_or_default()),
+        image,
+        image_id: Some(image_id).filter(|id| !id.is_empty()),
+        state: state(&status, pid, started, exit_code),
+    }
+}
+
+/// libpod's words for what a container does.
+pub(super) fn state(status: &str, pid: i64, started: Option<Timestamp>, exit_code: i32) -> State {
+    // Go's zero time lies long before the first computer.
+    let started = started.filter(|time| *time > Timestamp::UNIX_EPOCH);
+    match (status, u32::try_from(pid)) {
+        ("running" | "stopping", Ok(pid)) if pid > 0 => State::Running { pid, started },
+        ("created" | "configured" | "initialized", _) => State::Created,
+        ("exited" | "stopped", _) => State::Exited(ExitCode(exit_code)),
+        (other, _) => State::Other(brief(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORDED: [&str; 2] = [
+        include_str!("../../tests/fixtures/podman-4.3/list.json"),
+        include_str!("../../tests/fixtures/podman-5.4/list.json"),
+    ];
+
+    #[test]
+    fn what_podman_listed_is_understood() {
+        for text in RECORDED {
+            let containers = parse(text).unwrap();
+            let names = containers.iter().map(|one| one.name.as_str());
+            let names = names.collect::<Vec<_>>();
+            let expected = [
+                "schedkit-a",
+                "schedkit-w",
+                "schedkit-deaf",
+                "schedkit-fresh",
+            ];
+            assert_eq!(names, expected);
+            assert_eq!(containers[0].state, State::Exited(ExitCode(7)));
+            assert_eq!(containers[3].state, State::Created);
+            let State::Running { pid, started } = containers[1].state else {
+                panic!("{:?}", containers[1]);
+            };
+            assert!(pid > 1 && started.unwrap() > "2026-01-01T00:00:00Z".parse().unwrap());
+            let id = "aa106bbeadedf56f376f7fe7e40335ef805bf4db7394638207f6cd2bd127f2e4";
+            for one in &containers {
+                assert_eq!(one.image_id.as_deref(), Some(id));
+                assert!(
+                    one.image
+                        .starts_with("registry.lab:5000/scx/prog@sha256:995e")
+                );
+                assert_eq!(one.id.as_str().len(), 64);
+            }
+        }
+    }
+
+    #[test]
+    fn every_word_for_a_state_has_a_meaning() {
+        for (word, pid, meaning) in [
+            (
+                "running",
+                7,
+                State::Running {
+                    pid: 7,
+                    started: None,
+                },
+            ),
+            (
+                "stopping",
+                7,
+                State::Running {
+                    pid: 7,
+                    started: None,
+                },
+            ),
+            ("running", 0, State::Other("running".to_owned())),
+            ("running", -1, State::Other("running".to_owned())),
+            ("initialized", 7, State::Created),
+            ("configured", 0, State::Created),
+            ("stopped", 0, State::Exited(ExitCode(3))),
+            ("paused", 7, State::Other("paused".to_owned())),
+            ("x\u{1b}", 7, State::Other("x�".to_owned())),
+        ] {
+            let zero = Timestamp::from_second(-62_135_596_800).unwrap();
+            assert_eq!(state(word, pid, Some(zero), 3), meaning, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_container_of_which_little_is_said_is_still_one() {
+        let one = parse(r#"[{"Id":"1","Labels":null,"Names":null}]"#).unwrap();
+        assert_eq!(one[0].record, Record::default());
+        assert!(parse("{}").is_err());
+        assert!(parse(r#"[{"Names":["x"]}]"#).is_err());
+    }
+}

@@ -1,0 +1,148 @@
+//! What runs, as whom, with which words and in whose sight.
+
+use schedkit_runtime::{After, DriverError, ExitCode, State};
+use serde_json::json;
+
+use crate::images::Recipe;
+use crate::yard::{REPOSITORY, Yard, registry, trusted};
+
+#[test]
+fn a_scheduler_is_root_on_the_host_and_its_words_arrive_whole() {
+    let yard = Yard::open();
+    let mut recipe = Recipe::new("words");
+    recipe.process["User"] = json!("1234:99");
+    recipe.process["WorkingDir"] = json!("/somewhere");
+    recipe.process["Cmd"] = json!(["say", "never"]);
+    let args = [
+        "say",
+        "two words",
+        "say",
+        "two\nlines",
+        "say",
+        "",
+        "say",
+        "$HOME 'x' \"y\"",
+        "whoami",
+        "where",
+        "see",
+        "/var/run/scx",
+        "see",
+        "/dev/null",
+        "touch",
+        "/var/run/scx/.puppet",
+        "touch",
+        "/boot/.puppet",
+        "show",
+        "/proc/self/status",
+        "exit",
+        "3",
+    ];
+    let id = yard.run(&recipe, &args);
+    let (said, code) = yard.listen(&id);
+    assert_eq!(code, Some(ExitCode(3)), "{said}");
+    for expected in [
+        "[two words]\n",
+        "[two\nlines]\n",
+        "[]\n",
+        "[$HOME 'x' \"y\"]\n",
+        "uid=0 gid=0 ",
+        "cwd=/somewhere\n",
+        "/var/run/scx there\n",
+        "/dev/null there\n",
+        "/var/run/scx/.puppet written\n",
+        "/boot/.puppet refused\n",
+        "Seccomp:\t0\n",
+    ] {
+        assert!(said.contains(expected), "{expected:?} is not in {said}");
+    }
+    assert!(!said.contains("never"), "{said}");
+    // All capabilities that we could give, and the host's process numbers.
+    let line = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        line.unwrap().to_owned()
+    };
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    assert_eq!(
+        line(&said, "CapEff"),
+        line(&own, "CapBnd").replace("CapBnd", "CapEff")
+    );
+    assert!(!said.contains(" pid=1\n"), "{said}");
+    std::fs::remove_file("/var/run/scx/.puppet").unwrap();
+    let [container] = &yard.list()[..] else {
+        panic!("there is one");
+    };
+    assert_eq!(container.state, State::Exited(ExitCode(3)));
+    assert_eq!(container.record.args, args);
+}
+
+#[test]
+fn both_streams_are_kept_in_order_and_to_the_last_line() {
+    let yard = Yard::open();
+    let args = [
+        "say", "a", "complain", "b", "say", "c", "flood", "complain", "end",
+    ];
+    let id = yard.run(&Recipe::new("streams"), &args);
+    let (said, code) = yard.listen(&id);
+    assert_eq!(code, Some(ExitCode(0)));
+    assert!(said.contains("line 0\n"), "{}", &said[..100]);
+    assert!(said.contains("line 99999\n"));
+    assert!(said.contains("<b>\n") && said.contains("<end>\n"));
+    // A second listener hears the same, now that all is over.
+    assert_eq!(yard.listen(&id), (said, code));
+}
+
+#[test]
+fn a_container_can_be_started_again_with_an_empty_log() {
+    let yard = Yard::open();
+    let id = yard.run(&Recipe::new("again"), &["gently", "whoami", "wait"]);
+    yard.await_waiting(&id);
+    let first = yard.list()[0].pid().unwrap();
+    yard.start(&id);
+    assert_eq!(
+        yard.list()[0].pid(),
+        Some(first),
+        "what runs is not started again"
+    );
+    yard.end(&id, After::Keep);
+    assert_eq!(yard.list()[0].state, State::Exited(ExitCode(7)));
+    yard.start(&id);
+    yard.await_waiting(&id);
+    let State::Running { pid, started } = yard.list()[0].state.clone() else {
+        panic!("it runs");
+    };
+    assert_ne!(pid, first);
+    let age = jiff::Timestamp::now().duration_since(started.unwrap());
+    assert!((-5..3600).contains(&age.as_secs()), "{age}");
+    yard.end(&id, After::Keep);
+    let (said, _) = yard.listen(&id);
+    assert_eq!(said.matches("waiting\n").count(), 1, "{said}");
+    assert!(said.contains(&format!("pid={pid}\n")), "{said}");
+}
+
+#[test]
+fn an_image_without_entrypoint_or_program_is_refused() {
+    let yard = Yard::open();
+    let mut recipe = Recipe::new("empty");
+    recipe.process = json!({"Env": ["PATH=/"]});
+    let digest = recipe.push(&registry(), REPOSITORY);
+    let image = trusted(registry().address(), &digest);
+    yard.pull(&image);
+    let error = yard.create(&image, &["x"]).unwrap_err();
+    assert!(matches!(error, DriverError::NoEntrypoint { .. }), "{error}");
+    assert!(yard.list().is_empty());
+
+    recipe.process = json!({"Entrypoint": ["/absent"]});
+    let id = yard.make(&recipe, &[]);
+    let error = yard
+        .runtime
+        .block_on(schedkit_runtime::Driver::start(&yard.driver, &id));
+    let said = error.unwrap_err().to_string();
+    assert!(
+        said.contains("/absent") && said.contains("no such file"),
+        "{said}"
+    );
+    // It is there, not running, and goes like any other.
+    assert_eq!(yard.list()[0].state, State::Created);
+    yard.end(&id, After::Remove);
+    assert!(yard.list().is_empty());
+}

@@ -1,0 +1,141 @@
+//! Who listens where, and what the kubelet's containers look like.
+
+use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+
+use schedkit_runtime::{DriverError, containerd};
+
+use crate::images::Recipe;
+use crate::yard::{REPOSITORY, Yard, registry, trusted};
+
+#[tokio::test]
+async fn nobody_and_strangers_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("absent.sock");
+    let error = containerd::ping(&socket).await.unwrap_err();
+    let DriverError::Unreachable { source, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
+
+    let stale = folder.path().join("stale.sock");
+    drop(UnixListener::bind(&stale).unwrap());
+    let error = containerd::ping(&stale).await.unwrap_err();
+    assert!(matches!(error, DriverError::Unreachable { .. }), "{error}");
+
+    // Podman's service, and every other server of its kind, answers like this.
+    let web = folder.path().join("podman.sock");
+    let listener = UnixListener::bind(&web).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n400");
+        }
+    });
+    let error = containerd::ping(&web).await.unwrap_err();
+    assert!(matches!(error, DriverError::Stranger { .. }), "{error:?}");
+}
+
+/// The clock runs ahead whenever everybody waits, so this takes no time.
+#[tokio::test(start_paused = true)]
+async fn silence_has_an_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("silent.sock");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    let error = containerd::ping(&socket).await.unwrap_err();
+    assert!(
+        matches!(error, DriverError::TooSlow { seconds: 10, .. }),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_socket_of_roots_is_not_for_everybody() {
+    let yard = Yard::open();
+    fs::set_permissions(yard.daemon.path(""), Permissions::from_mode(0o755)).unwrap();
+    let version = yard
+        .runtime
+        .block_on(containerd::ping(&yard.daemon.socket()))
+        .unwrap();
+    assert!(!version.version.is_empty());
+    // As somebody else, in a process of their own.
+    let output = std::process::Command::new("setpriv")
+        .args([
+            "--reuid",
+            "65534",
+            "--regid",
+            "65534",
+            "--clear-groups",
+            "--inh-caps=-all",
+        ])
+        .arg(child_copy(&yard.daemon.path("child")))
+        .args(["--exact", "sockets::child_that_pings", "--nocapture"])
+        .env("CHILD_SOCKET", yard.daemon.socket())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("PermissionDenied"), "{said}{output:?}");
+}
+
+/// This program where everybody can run it.
+fn child_copy(to: &std::path::Path) -> std::path::PathBuf {
+    fs::copy(std::env::current_exe().unwrap(), to).unwrap();
+    fs::set_permissions(to, Permissions::from_mode(0o755)).unwrap();
+    to.to_owned()
+}
+
+/// No test by itself: the other half of the one above.
+#[tokio::test]
+async fn child_that_pings() {
+    let Ok(socket) = std::env::var("CHILD_SOCKET") else {
+        return;
+    };
+    let error = containerd::ping(socket.as_ref()).await.unwrap_err();
+    println!("{error:?}");
+}
+
+#[test]
+fn the_kubelets_containers_are_seen_with_their_labels() {
+    let yard = Yard::open();
+    let digest = Recipe::new("kubelet").push(&registry(), REPOSITORY);
+    yard.pull(&trusted(registry().address(), &digest));
+    let rootfs = yard.daemon.path("rootfs");
+    fs::create_dir(&rootfs).unwrap();
+    fs::copy(
+        std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("puppet"),
+        rootfs.join("puppet"),
+    )
+    .unwrap();
+    let rootfs = rootfs.display().to_string();
+    let words = [
+        "run",
+        "--detach",
+        "--null-io",
+        "--label",
+        "io.kubernetes.pod.name=scx-abc",
+        "--rootfs",
+        &rootfs,
+        "pod",
+        "/puppet",
+        "wait",
+    ];
+    yard.daemon.ctr("k8s.io", &words);
+    let socket = yard.daemon.socket();
+    let asked = containerd::kubernetes_pods(&socket);
+    let pods = yard.runtime.block_on(asked).unwrap();
+    assert_eq!(pods.len(), 1);
+    assert_eq!(pods[0].labels["io.kubernetes.pod.name"], "scx-abc");
+    let tasks = yard.daemon.ctr("k8s.io", &["tasks", "ls"]);
+    let pid = tasks
+        .lines()
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .nth(1)
+        .unwrap();
+    assert_eq!(pods[0].pid.to_string(), pid);
+    assert!(yard.list().is_empty(), "they are not ours");
+}
