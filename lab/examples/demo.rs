@@ -1,5 +1,6 @@
 //! `make demo`: a node boots, a scheduler runs on it as a pod, and the kernel is asked before,
-//! during and after.
+//! during and after. Then schedctl does it on the node itself, and goes back from a scheduler that
+//! stalls.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -7,7 +8,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
-use lab::{Event, Ground, Lab, Order};
+use lab::static_program::{self, Profile};
+use lab::{Event, Ground, Host, Lab, Order};
 
 const MANIFEST: &str = include_str!("demo.yaml");
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -24,31 +26,67 @@ fn main() -> ExitCode {
 
 fn demo() -> anyhow::Result<()> {
     title("A node with its own kernel joins a real Kubernetes")?;
-    let lab = Lab::up(
-        &Order::new("demo", Ground::Cluster, Path::new(".lab")),
-        show,
-    )?;
-    kubectl(&lab, &["get", "nodes", "-o", "wide"])?;
+    let program = static_program::build("schedctl", Profile::Debug)?;
+    let order = Order {
+        ground: Ground::Cluster,
+        ..Host::order("demo", Path::new(".lab"))
+    };
+    let lab = Lab::up(&order, show)?;
+    pod(&lab)?;
+    title("The same node without Kubernetes: schedctl, and images that the lab signed")?;
+    machine(&Host::ready(lab, &program)?)
+}
+
+/// A scheduler as a pod.
+fn pod(lab: &Lab) -> anyhow::Result<()> {
+    kubectl(lab, &["get", "nodes", "-o", "wide"])?;
 
     title("Before: the kernel runs its own scheduler")?;
-    kernel(&lab)?;
+    kernel(lab)?;
 
     title("A scheduler runs on the node as a pod")?;
-    apply(&lab)?;
-    await_state(&lab, "enabled")?;
-    kubectl(&lab, &["get", "pods", "-o", "wide"])?;
+    apply(lab)?;
+    await_state(lab, "enabled")?;
+    kubectl(lab, &["get", "pods", "-o", "wide"])?;
 
     title("During: the kernel has it attached")?;
-    kernel(&lab)?;
-    kubectl(&lab, &["logs", "daemonset/scx-lab"])?;
+    kernel(lab)?;
+    kubectl(lab, &["logs", "daemonset/scx-lab"])?;
 
     title("The pod goes")?;
-    kubectl(&lab, &["delete", "daemonset", "scx-lab"])?;
-    await_state(&lab, "disabled")?;
+    kubectl(lab, &["delete", "daemonset", "scx-lab"])?;
+    await_state(lab, "disabled")?;
 
     title("After: the kernel is back on its own scheduler")?;
-    kernel(&lab)?;
-    on_node(&lab, "dmesg | grep sched_ext")
+    kernel(lab)?;
+    on_node(lab, "dmesg | grep sched_ext")
+}
+
+/// A scheduler as schedctl runs it.
+fn machine(host: &Host) -> anyhow::Result<()> {
+    schedctl(host, "doctor", 0)?;
+    schedctl(host, "run scx_lab", 0)?;
+    schedctl(host, "status", 0)?;
+    schedctl(host, "switch scx_bpfland", 0)?;
+
+    title("The next one stalls on order: the kernel throws it out, and schedctl goes back")?;
+    let stall = "switch scx_lab --probation 60s -- --fault stall --timeout 2s";
+    schedctl(host, stall, 4)?;
+    schedctl(host, "status", 0)?;
+    schedctl(host, "stop scx_bpfland", 0)?;
+    kernel(host.lab())
+}
+
+fn schedctl(host: &Host, words: &str, code: i32) -> anyhow::Result<()> {
+    say(&format!("\nnode1 # schedctl {words}"))?;
+    let said = host.schedctl(&words.split(' ').collect::<Vec<_>>())?;
+    say(said.words().trim_end())?;
+    ensure!(
+        said.status == code,
+        "schedctl {words} ended with {}",
+        said.status
+    );
+    Ok(())
 }
 
 fn show(event: &Event) {

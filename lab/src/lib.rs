@@ -14,9 +14,11 @@ pub mod debian;
 pub mod disk;
 pub mod environment;
 pub mod ground;
+pub mod host;
 pub mod keeper;
 pub mod lockfile;
 pub mod network;
+pub mod node;
 pub mod oci;
 pub mod parts;
 pub mod pki;
@@ -30,11 +32,14 @@ pub mod signing;
 pub mod site;
 pub mod ssh;
 pub mod state;
+pub mod static_program;
 pub mod vm;
 
 pub use ground::{Goal, Ground, Order, Scheduler};
+pub use host::{Host, HostError};
+pub use node::{Daemon, Node, NodeError, Said};
 pub use progress::Event;
-pub use running::{Lab, LabError, Node, Said};
+pub use running::{Lab, LabError};
 pub use state::{RunningLab, State};
 
 /// An error and its causes as one sentence, the way a person reads it.

@@ -4,6 +4,7 @@
 //! [`gather`] is the table of contents: check what the missing parts need, then make them, the
 //! slow ones side by side.
 
+pub mod containerd;
 mod golang;
 pub mod kernel;
 pub mod kube;

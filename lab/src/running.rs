@@ -15,10 +15,10 @@ use crate::command::{self, CommandError};
 use crate::ground::Order;
 use crate::keeper::DETACH;
 use crate::network::{REFERRERS, REGISTRY};
+use crate::node::Node;
 use crate::preflight::{self, PreflightError};
 use crate::progress::Event;
 use crate::signing::{Desk, SigningError};
-use crate::ssh;
 use crate::state::{RunningLab, State, StateError};
 
 /// How long the end of a lab may take before something is wrong.
@@ -146,10 +146,7 @@ impl Lab {
     pub fn node(&self, name: &str) -> Result<Node<'_>, LabError> {
         let nodes = &self.running.nodes;
         match nodes.iter().find(|node| node.name == name) {
-            Some(node) => Ok(Node {
-                state: &self.state,
-                name: &node.name,
-            }),
+            Some(node) => Ok(Node::new(&self.state, &node.name)),
             None => Err(LabError::NoSuchNode {
                 name: name.to_owned(),
                 nodes: match nodes.len() {
@@ -243,63 +240,14 @@ impl Drop for Keeper {
     }
 }
 
-/// One node of a running lab.
-#[derive(Clone, Copy, Debug)]
-pub struct Node<'a> {
-    state: &'a State,
-    name: &'a str,
-}
-
-/// What a program on a node said, and how it ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
-    /// Standard output.
-    pub out: String,
-    /// Standard error.
-    pub err: String,
-    /// The exit status; 255 when the node cannot be reached.
-    pub status: i32,
-}
-
 impl Node<'_> {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        self.name
-    }
-
     /// The node itself, if it answers now.
     pub fn answering(self) -> Result<Self, LabError> {
-        if ssh::is_open(self.state, self.name) {
+        if self.answers() {
             Ok(self)
         } else {
-            Err(LabError::Silent(self.name.to_owned()))
+            Err(LabError::Silent(self.name().to_owned()))
         }
-    }
-
-    /// A command that will run there, with this process's standard streams.
-    pub fn command(&self, words: &[impl AsRef<str>]) -> Command {
-        ssh::on_node(self.state, self.name, words)
-    }
-
-    /// Runs a command there to its end.
-    pub fn run(&self, words: &[impl AsRef<str>]) -> io::Result<Said> {
-        let output = self.command(words).stdin(Stdio::null()).output()?;
-        Ok(Said {
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-            status: output.status.code().unwrap_or(255),
-        })
-    }
-
-    /// Runs a shell script there to its end.
-    pub fn shell(&self, script: &str) -> io::Result<Said> {
-        self.run(&["bash", "-c", script])
-    }
-
-    /// Its serial console's log so far: the kernel's own words.
-    pub fn console(&self) -> String {
-        let bytes = fs::read(self.state.log(self.name)).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 

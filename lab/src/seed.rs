@@ -55,6 +55,10 @@ pub fn write(
 ) -> Result<(), SeedError> {
     let mut seed = Seed::default();
     seed.program("etc/lab/init", include_str!("../guest/init"))?;
+    seed.program(
+        "usr/local/bin/lab-daemon",
+        include_str!("../guest/lab-daemon"),
+    )?;
     seed.file("etc/lab/sshd_config", include_str!("../guest/sshd_config"))?;
     seed.file(
         "etc/containerd/config.toml",

@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use lab::{Ground, Lab, Node, Said};
+use lab::{Daemon, Ground, Lab, Node, Said};
+use schedkit_core::LastWords;
 use support::{eventually, order, up};
 
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -128,11 +129,13 @@ fn schedulers_attach_and_detach_through_containerd() {
     }
 }
 
-/// What a fault looks like from outside: the exit code, the scheduler's words, the kernel's.
+/// What a fault looks like from outside: the exit code, the scheduler's words, what we make of
+/// them, the kernel's words.
 struct Fault {
     arguments: &'static str,
     code: i32,
     says: &'static str,
+    reason: &'static str,
     kernel: &'static str,
 }
 
@@ -141,42 +144,49 @@ const FAULTS: &[Fault] = &[
         arguments: "--fault stall --timeout 2s",
         code: 1,
         says: "EXIT: runnable task stall (",
+        reason: "Stall",
         kernel: "disabled (runnable task stall)",
     },
     Fault {
         arguments: "--fault scx-error",
         code: 1,
         says: "EXIT: scx_bpf_error (",
+        reason: "BpfError",
         kernel: "disabled (scx_bpf_error)",
     },
     Fault {
         arguments: "--fault runtime-error",
         code: 1,
         says: "EXIT: runtime error (",
+        reason: "RuntimeError",
         kernel: "disabled (runtime error)",
     },
     Fault {
         arguments: "--fault bpf-exit",
         code: 0,
         says: "EXIT: unregistered from BPF (",
+        reason: "UnregisteredByBpf",
         kernel: "disabled (unregistered from BPF)",
     },
     Fault {
         arguments: "--fault verifier",
         code: 1,
         says: "the kernel refused to load the BPF program",
+        reason: "LoadFailedVerifier",
         kernel: "",
     },
     Fault {
         arguments: "--fault refuse",
         code: 1,
         says: "EXIT: runtime error (ops.init() failed (",
+        reason: "RuntimeError",
         kernel: "ops.init() failed",
     },
     Fault {
         arguments: "--fault exit --after 2s",
         code: 3,
         says: "leaving with exit code 3",
+        reason: "Unknown",
         kernel: "disabled (unregistered from user space)",
     },
 ];
@@ -196,6 +206,13 @@ fn every_fault_is_told_by_the_kernel_and_the_scheduler() {
         let words = format!("{}{}", said.out, said.err);
         assert_eq!(said.status, fault.code, "{}: {words}", fault.arguments);
         assert!(words.contains(fault.says), "{}: {words}", fault.arguments);
+        let understood = LastWords::parse(&words).unwrap();
+        assert_eq!(
+            understood.reason.word(),
+            fault.reason,
+            "{}",
+            fault.arguments
+        );
         let kernel = must(&node, "dmesg");
         assert!(
             kernel.contains(fault.kernel),
@@ -203,6 +220,21 @@ fn every_fault_is_told_by_the_kernel_and_the_scheduler() {
             fault.arguments
         );
         assert_eq!(kernel_state(&node), "disabled", "{}", fault.arguments);
+    }
+}
+
+#[test]
+fn without_a_kernel_configuration_the_reason_is_told_only_when_asked_for() {
+    let (node, _turn) = machine();
+    let run = "podman run --rm --privileged --pid=host registry.lab:5000/scx_bpfland:latest";
+    for (more, reason) in [
+        ("", "LoadFailedUnexplained"),
+        ("--verbose", "LoadFailedKconfig"),
+    ] {
+        let said = shell(&node, &format!("{run} {more}"));
+        assert_eq!(said.status, 1, "{said:?}");
+        let understood = LastWords::parse(&said.words()).unwrap();
+        assert_eq!(understood.reason.word(), reason, "{said:?}");
     }
 }
 
@@ -339,6 +371,60 @@ fn commands_and_files_reach_the_node_as_they_are() {
         "{}",
         node.console()
     );
+}
+
+#[test]
+fn a_job_is_found_killed_and_heard() {
+    let (node, _turn) = machine();
+    let script = "echo \"$0\"; echo err >&2; exec sleep 1000";
+    let job = node.background(&["sh", "-c", script, "a  b"]).unwrap();
+    let comm = format!("/proc/{}/comm", job.pid());
+    must(
+        &node,
+        &format!("until grep -q sleep {comm}; do sleep 0.1; done"),
+    );
+    assert_eq!(job.ended().unwrap(), None);
+    job.kill("KILL").unwrap();
+    let said = job.wait(PATIENCE).unwrap();
+    let said = (said.out.as_str(), said.err.as_str(), said.status);
+    assert_eq!(said, ("a  b", "err", 128 + 9));
+}
+
+#[test]
+fn runtimes_stop_when_told_and_come_back() {
+    let (node, _turn) = machine();
+    for (daemon, question) in [
+        (
+            Daemon::Podman,
+            "podman --url unix:///run/podman/podman.sock version",
+        ),
+        (Daemon::Containerd, "ctr version"),
+    ] {
+        let answers = || shell(&node, question).status == 0;
+        node.start(daemon).unwrap();
+        assert!(answers(), "{daemon:?}");
+        // Stopped is stopped, also the second time.
+        for _ in 0..2 {
+            node.stop(daemon).unwrap();
+            assert!(!answers(), "{daemon:?} answers though it was stopped");
+        }
+        node.start(daemon).unwrap();
+        assert!(answers(), "{daemon:?} does not come back");
+    }
+}
+
+#[test]
+fn the_kernel_tells_when_it_attached_and_detached() {
+    let (node, _turn) = machine();
+    let image = "registry.lab:5000/scx_lab:1.0.0";
+    must(&node, &format!("podman pull --quiet {image}"));
+    let mark = node.mark("podman run").unwrap();
+    must(&node, &format!("{PODMAN} --detach --name s {image}"));
+    let said = |words: &str| node.await_kernel(&mark, words, PATIENCE).unwrap().at - mark.at;
+    let attached = said(r#"BPF scheduler "lab_1.0.0" enabled"#);
+    println!("podman run to attached: {attached:?}");
+    must(&node, "podman rm --force --time 30 s");
+    assert!(said("disabled (unregistered from user space)") > attached);
 }
 
 #[test]

@@ -56,6 +56,30 @@ impl Registry {
         }
     }
 
+    /// The tags of a repository, in no order.
+    pub fn tags(&self, repository: &str) -> Result<Vec<String>, PushError> {
+        let url = self.url(&format!("{repository}/tags/list"));
+        let answer = self
+            .agent
+            .get(&url)
+            .call()
+            .map_err(|error| unreachable(&url, error))?;
+        if answer.status() != 200 {
+            return Err(PushError::Refused {
+                method: "GET",
+                url,
+                status: answer.status().as_u16(),
+            });
+        }
+        let bytes = answer
+            .into_body()
+            .read_to_vec()
+            .map_err(|error| unreachable(&url, error))?;
+        let list: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let tags = list["tags"].as_array().into_iter().flatten();
+        Ok(tags.filter_map(Value::as_str).map(str::to_owned).collect())
+    }
+
     /// Deletes a manifest by digest or, where the registry allows it, by tag.
     pub fn delete_manifest(&self, repository: &str, reference: &str) -> Result<(), PushError> {
         let url = self.url(&format!("{repository}/manifests/{reference}"));

@@ -79,12 +79,23 @@ impl Image {
         command: &[&str],
         labels: &BTreeMap<String, String>,
     ) -> io::Result<Self> {
-        let layer = Blob::new(layer(files)?);
         let (entrypoint, arguments) = command.split_at(command.len().min(1));
+        let config = json!({"Entrypoint": entrypoint, "Cmd": arguments, "Labels": labels, "Env": ["PATH=/"]});
+        Self::configured(architecture, files, &config)
+    }
+
+    /// An image with a configuration that is written out: for what [`new`](Self::new) cannot say,
+    /// such as a user.
+    pub fn configured(
+        architecture: &str,
+        files: &[File],
+        config: &serde_json::Value,
+    ) -> io::Result<Self> {
+        let layer = Blob::new(layer(files)?);
         let config = Blob::new(serde_json::to_vec(&json!({
             "architecture": architecture,
             "os": "linux",
-            "config": {"Entrypoint": entrypoint, "Cmd": arguments, "Labels": labels, "Env": ["PATH=/"]},
+            "config": config,
             "rootfs": {"type": "layers", "diff_ids": [layer.digest]},
         }))?);
         let manifest = Blob::new(serde_json::to_vec(&json!({

@@ -1,6 +1,7 @@
 //! Builds Go programs from modules that are pinned in this tree. The parts that are written in
 //! Go call it; it knows none of them.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -37,6 +38,22 @@ pub(super) fn build(cache: &Cache, build: &Build<'_>) -> Result<(), PartError> {
             .arg(build.package),
         &cache.log(build.part),
     )?;
+    Ok(())
+}
+
+/// Works in a folder with these files, which is gone afterwards.
+pub(super) fn in_module(
+    folder: &Path,
+    files: impl IntoIterator<Item = (&'static str, &'static str)>,
+    work: impl FnOnce(&Path) -> Result<(), PartError>,
+) -> Result<(), PartError> {
+    let module = folder.join("module");
+    fs::create_dir(&module)?;
+    for (name, text) in files {
+        fs::write(module.join(name), text)?;
+    }
+    work(&module)?;
+    fs::remove_dir_all(&module)?;
     Ok(())
 }
 

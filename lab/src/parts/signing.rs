@@ -3,8 +3,7 @@
 //! cosign comes from its Go modules, one folder an edition because the two cannot share a list
 //! of dependencies; the Sigstore is ours, `lab/sigstore`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{PartError, golang};
 use crate::cache::{Cache, Key};
@@ -79,7 +78,7 @@ pub fn make(cache: &Cache, reporter: &Reporter) -> Result<Tools, PartError> {
 pub fn make_sigstore(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
     let folder = cache.part("sigstore", &sigstore_key(), reporter, |folder| {
         reporter.step("building the lab's Sigstore", || {
-            in_module(folder, SOURCES, |module| {
+            golang::in_module(folder, SOURCES, |module| {
                 golang::build(
                     cache,
                     &golang::Build {
@@ -110,7 +109,7 @@ impl Cosign {
         let folder = cache.part(self.part, &self.key(), reporter, |folder| {
             reporter.step(format!("building cosign {version}"), || {
                 let files = [("go.mod", self.go_mod), ("go.sum", self.go_sum)];
-                in_module(folder, files, |module| {
+                golang::in_module(folder, files, |module| {
                     golang::build(
                         cache,
                         &golang::Build {
@@ -130,25 +129,11 @@ impl Cosign {
     }
 }
 
-/// Works in a folder with these files, which is gone afterwards.
-fn in_module(
-    folder: &Path,
-    files: impl IntoIterator<Item = (&'static str, &'static str)>,
-    work: impl FnOnce(&Path) -> Result<(), PartError>,
-) -> Result<(), PartError> {
-    let module = folder.join("module");
-    fs::create_dir(&module)?;
-    for (name, text) in files {
-        fs::write(module.join(name), text)?;
-    }
-    work(&module)?;
-    fs::remove_dir_all(&module)?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
 
     use super::*;
 

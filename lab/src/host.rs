@@ -1,0 +1,163 @@
+//! A machine on which schedctl stands ready as an administrator would leave it: the static
+//! program, its settings, a trust policy with the lab's own key, a catalog, and images in the
+//! registry that this key signed.
+//!
+//! For schedctl's tests, measurements and transcripts. It needs nobody outside the lab.
+//!
+//! ```text
+//! /usr/local/bin/schedctl
+//! /etc/schedctl/config.toml     catalog, trust policy, the registry (plain HTTP)
+//! /etc/schedctl/trust.yaml      the key below, nobody else
+//! /etc/schedctl/keys/lab.pem
+//! /etc/schedctl/catalog.json    scx_lab, scx_bpfland
+//! ```
+//!
+//! A fault of scx_lab is chosen by argument (`schedctl run scx_lab -- --fault stall --timeout 2s`)
+//! or by tag (`scx_lab:stall`); see `lab/schedulers/scx_lab/src/args.rs`.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::ground::{Ground, Order, Scheduler};
+use crate::node::{Daemon, Node, NodeError, Said};
+use crate::oci::{PushError, Registry};
+use crate::running::{Lab, LabError};
+use crate::signing::{Algorithm, Desk, Edition, Form, KeyPair, SigningError};
+
+const NODE: &str = "node1";
+/// The repositories of schedulers that the registry holds and the catalog names.
+const SCHEDULERS: [&str; 2] = ["scx_lab", "scx_bpfland"];
+
+/// A machine with schedctl. Dropping it ends its lab.
+#[derive(Debug)]
+pub struct Host {
+    lab: Lab,
+    desk: Desk,
+    key: KeyPair,
+}
+
+/// Why there is no such machine.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The lab.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// The node.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// The registry.
+    #[error(transparent)]
+    Registry(#[from] PushError),
+    /// cosign.
+    #[error(transparent)]
+    Signing(#[from] SigningError),
+}
+
+impl Host {
+    /// What such a machine is made from. `labs` is the folder that holds the state of all labs.
+    pub fn order(name: &str, labs: &Path) -> Order {
+        Order {
+            schedulers: vec![Scheduler::ScxLab, Scheduler::ScxBpfland],
+            signing: true,
+            ..Order::new(name, Ground::Machine, labs)
+        }
+    }
+
+    /// Signs what a lab's registry holds, and readies its first node. `program` is a static
+    /// schedctl; see [`crate::static_program`].
+    pub fn ready(lab: Lab, program: &Path) -> Result<Self, HostError> {
+        let desk = lab.desk()?;
+        let key = desk.key_pair("lab", Algorithm::EcdsaP256)?;
+        let host = Self { lab, desk, key };
+        for repository in SCHEDULERS {
+            host.sign_all(repository)?;
+        }
+        let node = host.node()?;
+        node.put(program, "/usr/local/bin/schedctl", 0o755)?;
+        for (path, text) in [
+            ("config.toml", host.settings().as_str()),
+            (
+                "trust.yaml",
+                "keys:\n  - path: /etc/schedctl/keys/lab.pem\n",
+            ),
+            ("keys/lab.pem", &host.key.public),
+            ("catalog.json", &host.catalog()),
+        ] {
+            node.write(&format!("/etc/schedctl/{path}"), text.as_bytes(), 0o644)?;
+        }
+        for daemon in Daemon::ALL {
+            node.start(daemon)?;
+        }
+        Ok(host)
+    }
+
+    /// Its lab.
+    pub fn lab(&self) -> &Lab {
+        &self.lab
+    }
+
+    /// The machine itself.
+    pub fn node(&self) -> Result<Node<'_>, LabError> {
+        self.lab.node(NODE)
+    }
+
+    /// The registry as this side reaches it: to push further images.
+    pub fn registry(&self) -> Registry {
+        Registry::new(&self.lab.running().registry)
+    }
+
+    /// `repository:tag` as the machine says it.
+    pub fn reference(&self, image: &str) -> String {
+        format!("{}/{image}", self.lab.running().registry_on_nodes)
+    }
+
+    /// Runs schedctl there to its end.
+    pub fn schedctl(&self, words: &[&str]) -> Result<Said, HostError> {
+        let words = [&["schedctl"], words].concat();
+        Ok(self.node()?.run(&words).map_err(NodeError::from)?)
+    }
+
+    /// Signs every image of a repository by the key that the machine trusts. An index is signed
+    /// itself, as the project's own are, and its images are not.
+    pub fn sign_all(&self, repository: &str) -> Result<(), HostError> {
+        let registry = self.registry();
+        let mut references = Vec::new();
+        // Signatures hang at tags of their own, `sha256-…`.
+        let tags = registry.tags(repository)?.into_iter();
+        for tag in tags.filter(|tag| !tag.starts_with("sha256-")) {
+            if let Some(found) = registry.manifest(repository, &tag)? {
+                let digest = &found.manifest.digest;
+                references.push(format!("{}/{repository}@{digest}", registry.address()));
+            }
+        }
+        references.sort();
+        references.dedup();
+        let Some((first, more)) = references.split_first() else {
+            return Ok(());
+        };
+        // cosign takes any number of images at once, and most of its time is its own start.
+        let more: Vec<_> = more.iter().map(String::as_str).collect();
+        self.desk
+            .sign(Edition::V3, Form::Bundle, &self.key, first, &more)?;
+        Ok(())
+    }
+
+    fn settings(&self) -> String {
+        format!(
+            "catalog = \"/etc/schedctl/catalog.json\"\n\
+             trust-policy = \"/etc/schedctl/trust.yaml\"\n\n\
+             [registry.\"{}\"]\nsecurity = \"plain-http\"\n",
+            self.lab.running().registry_on_nodes
+        )
+    }
+
+    fn catalog(&self) -> String {
+        let entry = |name: &str| {
+            let image = json!({"imageURI": self.reference(name)});
+            (name.to_owned(), image)
+        };
+        let names: Map<_, _> = SCHEDULERS.into_iter().map(entry).collect();
+        Value::Object(names).to_string()
+    }
+}
