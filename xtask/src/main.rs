@@ -1,8 +1,11 @@
 //! Chores of the workspace. `cargo run -p xtask -- tidy` checks what no compiler does;
 //! `-- mutants` removes checks and sees whether a test misses them (with words: those checks only
-//! that have one of the words in their name).
+//! that have one of the words in their name); `-- man FOLDER`, with the feature `man`, writes
+//! schedctl's man pages and completions.
 
 mod layers;
+#[cfg(feature = "man")]
+mod man;
 mod mutants;
 mod rooms;
 
@@ -17,7 +20,15 @@ fn main() -> anyhow::Result<ExitCode> {
     let complaints = match words.first().map(String::as_str) {
         Some("tidy") => [layers::check()?, rooms::check(Path::new("."))?].concat(),
         Some("mutants") => mutants::run(Path::new("."), &words[1..])?,
-        _ => bail!("usage: cargo run -p xtask -- tidy | mutants [WORD…]"),
+        #[cfg(feature = "man")]
+        Some("man") => {
+            man::write(Path::new(words.get(1).map_or("target/man", String::as_str)))?;
+            Vec::new()
+        }
+        _ => bail!(
+            "usage: cargo run -p xtask -- tidy | mutants [WORD…], or cargo run -p xtask \
+             --features man -- man [FOLDER]"
+        ),
     };
     for complaint in &complaints {
         writeln!(std::io::stderr(), "{complaint}")?;

@@ -2,12 +2,14 @@
 //! memory, interleaved, in a registry with the referrers API and in one without. Fails when ours
 //! takes more than a fifth of either.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+#[path = "shared/figures.rs"]
+mod figures;
 
-use anyhow::{Context, ensure};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::Context;
+use figures::{beside, kilobytes, median, program, timed};
 use lab::oci::{Image, Registry, Subject};
 use lab::signing::{Algorithm, Desk, Edition, Form};
 use lab::{Ground, Lab, Order};
@@ -69,8 +71,9 @@ fn compare(name: &str, registry: &Registry, desk: &Desk, folder: &Path) -> anyho
         our_memory.push(kilobytes(&ours()?, folder)?);
         their_memory.push(kilobytes(&cosign(), folder)?);
     }
-    let wall = report(name, "ms", median(our_times), median(their_times))?;
-    let memory = report(name, "kB", median(our_memory), median(their_memory))?;
+    let cosign = |figures| ("cosign", median(figures));
+    let wall = beside(name, "ms", median(our_times), cosign(their_times), TARGET)?;
+    let memory = beside(name, "kB", median(our_memory), cosign(their_memory), TARGET)?;
     Ok(wall && memory)
 }
 
@@ -82,61 +85,11 @@ fn ours(folder: &Path, address: &str, key: &Path, tag: &str) -> anyhow::Result<C
         format!("[registry.\"{address}\"]\nsecurity = \"plain-http\"\n"),
     )?;
     std::fs::write(&policy, format!("keys:\n  - path: {}\n", key.display()))?;
-    // What people install is the static release build; whoever calls this says where it is.
-    let program =
-        std::env::var_os("SCHEDCTL").context("SCHEDCTL names no program: see the Makefile")?;
-    let mut schedctl = Command::new(program);
+    let mut schedctl = Command::new(program()?);
     schedctl.env_clear().arg("--config").arg(config);
     schedctl
         .args(["verify", "--trust-policy"])
         .arg(policy)
         .arg(tag);
     Ok(schedctl)
-}
-
-fn timed(command: &mut Command) -> anyhow::Result<f64> {
-    let begin = Instant::now();
-    let output = command.stdin(Stdio::null()).output()?;
-    let took = begin.elapsed();
-    ensure!(
-        output.status.success(),
-        "{command:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Ok(milliseconds(took))
-}
-
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1000.0
-}
-
-/// The largest memory that a program had, as GNU time tells it.
-fn kilobytes(command: &Command, folder: &Path) -> anyhow::Result<f64> {
-    let said = folder.join("memory");
-    let mut time = Command::new("/usr/bin/time");
-    time.args(["--format=%M", "--output"]).arg(&said);
-    time.arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => time.env(name, value),
-            None => time.env_remove(name),
-        };
-    }
-    ensure!(time.output()?.status.success(), "{time:?} failed");
-    Ok(std::fs::read_to_string(said)?.trim().parse()?)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn report(name: &str, unit: &str, ours: f64, theirs: f64) -> anyhow::Result<bool> {
-    let (ratio, met) = (ours / theirs, ours / theirs <= TARGET);
-    let word = if met { "ok" } else { "MISSED" };
-    writeln!(
-        std::io::stdout(),
-        "{name:26} schedctl {ours:8.1} {unit}  cosign {theirs:9.1} {unit}  ratio {ratio:.3} (at most {TARGET}) {word}"
-    )?;
-    Ok(met)
 }

@@ -1,105 +1,138 @@
 //! What can be said on the command line. The comments are the help. Parses and means nothing yet:
-//! that is [`crate::request`]'s work, and the environment is [`crate::environment`]'s.
+//! that is the work of `request.rs`, and the environment is that of `environment.rs`.
+//!
+//! Here are the commands, one line each; the words that each takes, and its examples, are in the
+//! file of its group.
 
-use std::path::{Path, PathBuf};
+mod change;
+mod duration;
+mod global;
+mod images;
+mod look;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use std::path::Path;
+
+use clap::{Parser, Subcommand};
+
+pub use change::{Detach, Enable, Guard, Logs, Run, Start, Stop, Switch, Wanted};
+pub use global::{DriverName, Format, Global, LogLevel};
+pub use images::{Image, Repository, Verify};
+pub use look::{Completion, Doctor, Shell, Status, Wait};
 
 /// Run sched_ext schedulers from OCI images on this machine.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = false, after_help = AFTER)]
-pub(crate) struct Args {
+#[command(name = "schedctl", version, propagate_version = false, after_help = AFTER)]
+pub struct Args {
+    /// What to do.
     #[command(subcommand)]
-    pub(crate) verb: Verb,
+    pub verb: Verb,
+    /// What every command takes.
     #[command(flatten)]
-    pub(crate) global: Global,
-}
-
-/// What every command takes.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Global options")]
-pub(crate) struct Global {
-    /// How to print: for people, or one JSON document for programs.
-    #[arg(short, long, global = true, value_enum, default_value_t = Format::Text, hide_possible_values = true, value_name = "text|json")]
-    output: Format,
-    /// Names and images of schedulers; see `schedctl list`.
-    #[arg(long, global = true, value_name = "URL|FILE")]
-    pub(crate) catalog: Option<String>,
-    /// Settings [default: /etc/schedctl/config.toml].
-    #[arg(long, global = true, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Logins to registries, as `podman login` writes them.
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) registry_config: Option<PathBuf>,
+    pub global: Global,
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Verb {
+pub enum Verb {
+    /// Start a scheduler, and return when the kernel runs it.
+    #[command(after_help = change::RUN)]
+    Run(Run),
+    /// Replace the scheduler that runs by another one; go back when that fails.
+    #[command(after_help = change::SWITCH)]
+    Switch(Switch),
+    /// Keep the scheduler that is on trial.
+    #[command(after_help = change::CONFIRM)]
+    Confirm,
+    /// End a scheduler and remove its container.
+    #[command(after_help = change::STOP)]
+    Stop(Stop),
+    /// Show what a scheduler says.
+    #[command(after_help = change::LOGS)]
+    Logs(Logs),
+    /// Have an image on this machine, verified, without starting it.
+    #[command(after_help = change::PULL)]
+    Pull(Wanted),
+    /// Make the kernel let go of whatever scheduler is attached.
+    #[command(after_help = change::DETACH)]
+    Detach(Detach),
+    /// Start a scheduler with the machine from now on.
+    #[command(after_help = change::ENABLE)]
+    Enable(Enable),
+    /// Start no scheduler with the machine any more.
+    Disable,
+    /// Stand by during a trial; nobody types this.
+    #[command(hide = true)]
+    Guard(Guard),
     /// List the schedulers of the catalog.
-    #[command(after_help = LIST)]
+    #[command(after_help = images::LIST)]
     List,
     /// List the versions of a scheduler, the newest last.
-    #[command(after_help = VERSIONS)]
-    Versions {
-        /// A name from `schedctl list`, or a repository such as ghcr.io/schedkit/scx_lavd.
-        #[arg(value_name = "NAME|REPO")]
-        image: String,
-    },
+    #[command(after_help = images::VERSIONS)]
+    Versions(Repository),
     /// Show what an image says about itself. Nothing of it is verified.
-    #[command(after_help = INFO)]
-    Info {
-        /// A name from `schedctl list`, or a reference such as ghcr.io/schedkit/scx_lavd:1.0.
-        #[arg(value_name = "NAME|REF")]
-        image: String,
-    },
+    #[command(after_help = images::INFO)]
+    Info(Image),
     /// Tell whether the trust policy accepts an image, and who signed it. Nothing is run.
-    #[command(after_help = VERIFY)]
-    Verify {
-        /// A name from `schedctl list`, or a reference such as ghcr.io/schedkit/scx_lavd:1.0.
-        #[arg(value_name = "NAME|REF")]
-        image: String,
-        /// Whose signatures count [default: those of the schedkit project].
-        #[arg(long, value_name = "FILE")]
-        trust_policy: Option<PathBuf>,
-    },
-}
-
-/// How to print.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
+    #[command(after_help = images::VERIFY)]
+    Verify(Verify),
+    /// Tell which scheduler runs: what we started against what the kernel has attached.
+    #[command(after_help = look::STATUS)]
+    Status(Status),
+    /// List the schedulers that run in containers of ours.
+    #[command(after_help = look::PS)]
+    Ps,
+    /// Tell whether this machine can run schedulers, and what to do when it cannot.
+    #[command(after_help = look::DOCTOR)]
+    Doctor(Doctor),
+    /// Show schedulers being attached and detached, as it happens.
+    #[command(after_help = look::EVENTS)]
+    Events,
+    /// Wait until the kernel has a scheduler attached, or has none.
+    #[command(after_help = look::WAIT)]
+    Wait(Wait),
+    /// Show every setting and where it comes from.
+    #[command(after_help = look::CONFIG)]
+    Config,
+    /// Print a script that lets a shell complete our words.
+    #[command(after_help = look::COMPLETION)]
+    Completion(Completion),
 }
 
 impl Args {
     /// How to print.
-    pub(crate) fn output(&self) -> Format {
+    pub fn output(&self) -> Format {
         self.global.output
     }
 
     /// The settings file that was named.
-    pub(crate) fn config(&self) -> Option<&Path> {
+    pub fn config(&self) -> Option<&Path> {
         self.global.config.as_deref()
     }
 }
 
 const AFTER: &str = "\
 Examples:
+  schedctl doctor                                 can this machine do it?
+  schedctl run scx_lavd                           start it; returns when the kernel runs it
+  schedctl switch scx_bpfland                     another one instead, and back if it fails
+  schedctl stop scx_bpfland                       back to the kernel's own scheduler
   schedctl list                                   names that can be used
   schedctl versions scx_lavd                      which versions there are
   schedctl info scx_lavd -o json                  what it is, for a program
   schedctl verify ghcr.io/schedkit/scx_lavd:1.0   who signed it
+  schedctl status                                 what the kernel runs, and whether it is ours
 
 Environment, where a flag does not say otherwise:
-  SCHEDCTL_CATALOG, SCHEDCTL_CONFIG, SCHEDCTL_REGISTRY_CONFIG, SCHEDCTL_TRUST_POLICY
+  SCHEDCTL_ALLOW_UNSIGNED, SCHEDCTL_CATALOG, SCHEDCTL_CONFIG, SCHEDCTL_DRIVER, SCHEDCTL_LOG_LEVEL,
+  SCHEDCTL_REGISTRY_CONFIG, SCHEDCTL_SOCKET, SCHEDCTL_TRUST_POLICY
   SCHEDCTL_CACHE   folder of what is kept between runs [default: /var/cache/schedctl for root,
                    ~/.cache/schedctl for others]
   NO_COLOR         no colour; there is none in a pipe anyway
 
-The settings file comes after the environment:
+The settings file comes after the environment; `schedctl config` shows what counts:
+  driver = \"podman\"
+  socket = \"/run/podman/podman.sock\"
+  log-level = \"warn\"
   catalog = \"https://example.org/schedulers.json\"
   trust-policy = \"/etc/schedctl/trust.yaml\"
   [registry.\"ghcr.io\"]
@@ -108,39 +141,12 @@ The settings file comes after the environment:
   ca = \"/etc/schedctl/mirror.pem\"
 
 Exit codes:
-  0  done; `verify`: accepted
-  1  not done: usage, settings, network, …
-  3  `verify`: refused";
-
-const LIST: &str = "\
-Without --catalog the project's published catalog is used; where it cannot be fetched, the copy
-that was kept last time, else the one inside the program, with a warning.
-
-Examples:
-  schedctl list
-  schedctl list --catalog ./schedulers.json
-  schedctl list -o json | jq -r '.schedulers[].image'";
-
-const VERSIONS: &str = "\
-Examples:
-  schedctl versions scx_lavd
-  schedctl versions registry.example:5000/team/scx_mine";
-
-const INFO: &str = "\
-Examples:
-  schedctl info scx_lavd
-  schedctl info ghcr.io/schedkit/scx_lavd:1.0 -o json | jq -r .kernel_min_version";
-
-const VERIFY: &str = "\
-Exit codes:
-  0  accepted
-  1  it could not be found out
-  3  refused
-
-Examples:
-  schedctl verify scx_lavd
-  schedctl verify registry.example/scx_mine:1.0 --trust-policy ./policy.yaml
-  schedctl verify scx_lavd -o json | jq -r .digest";
+  0  done; `verify`: accepted; `status`: our view and the kernel's agree
+  1  not done: usage, settings, network, …; `doctor`: no scheduler can run here
+  2  `status`: our view and the kernel's differ
+  3  the trust policy refuses the image
+  4  `run`, `switch`: the kernel did not attach it, or let go of it again
+  5  `run`, `switch`: another scheduler is there";
 
 #[cfg(test)]
 mod tests {
@@ -151,5 +157,16 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn waiting_is_for_one_thing() {
+        let parse = |words: &str| Args::try_parse_from(words.split(' '));
+        assert!(parse("schedctl wait --attached").is_ok());
+        assert!(parse("schedctl wait --attached scx_lab --timeout 5s").is_ok());
+        assert!(parse("schedctl wait --detached scx_lab").is_ok());
+        assert!(parse("schedctl wait").is_err());
+        assert!(parse("schedctl wait --attached --detached").is_err());
+        assert!(parse("schedctl wait --attached --timeout soon").is_err());
     }
 }

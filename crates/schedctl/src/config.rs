@@ -2,6 +2,9 @@
 //! names the line, because a setting that is passed over in silence is worse than none.
 //!
 //! ```toml
+//! driver = "podman"                                 # or "containerd"
+//! socket = "/run/podman/podman.sock"                # where that one listens
+//! log-level = "warn"                                # error, warn, info or debug
 //! catalog = "https://example.org/schedulers.json"   # or an absolute path
 //! trust-policy = "/etc/schedctl/trust.yaml"
 //!
@@ -14,6 +17,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use schedctl_args::args::{DriverName, LogLevel};
 use schedkit_image::catalog::Location;
 use schedkit_image::foreign::{self, ReadError};
 use schedkit_image::registry::Hosts;
@@ -27,6 +31,18 @@ const LARGEST: usize = 256 * 1024;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Config {
+    /// Where all this was read, if anywhere.
+    #[serde(skip)]
+    pub(crate) path: Option<PathBuf>,
+    /// Who runs the containers.
+    #[serde(default)]
+    pub(crate) driver: Option<DriverName>,
+    /// Where that one listens.
+    #[serde(default, deserialize_with = "absolute")]
+    pub(crate) socket: Option<PathBuf>,
+    /// How much to say.
+    #[serde(default)]
+    pub(crate) log_level: Option<LogLevel>,
     /// Which catalog.
     #[serde(default, deserialize_with = "catalog")]
     pub(crate) catalog: Option<Location>,
@@ -91,11 +107,13 @@ impl Config {
     fn read(path: &Path) -> Result<Self, ConfigError> {
         let path = path.to_owned();
         match foreign::read_file(&path, LARGEST) {
-            Ok(text) => Self::parse(&text).map_err(|Fault { line, reason }| ConfigError::Broken {
-                path,
-                line,
-                reason,
-            }),
+            Ok(text) => match Self::parse(&text) {
+                Ok(config) => Ok(Self {
+                    path: Some(path),
+                    ..config
+                }),
+                Err(Fault { line, reason }) => Err(ConfigError::Broken { path, line, reason }),
+            },
             Err(source) => Err(ConfigError::Unreadable { path, source }),
         }
     }
@@ -171,6 +189,13 @@ mod tests {
                 "unknown field `insecure`",
             ),
             ("\n[registry.\"a b\"]\n", 2, "HOST:PORT"),
+            (
+                "driver = \"docker\"",
+                1,
+                "expected `podman` or `containerd`",
+            ),
+            ("socket = \"podman.sock\"", 1, "is not an absolute path"),
+            ("\nlog-level = \"loud\"", 2, "unknown variant `loud`"),
         ] {
             let fault = Config::parse(text).unwrap_err();
             assert_eq!(fault.line, line, "{text}: {fault:?}");

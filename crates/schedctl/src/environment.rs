@@ -3,10 +3,16 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::ValueEnum;
+use schedctl_args::args::{DriverName, LogLevel};
 use schedkit_image::catalog::Cache;
+use schedkit_image::foreign;
 use schedkit_image::registry::{Credentials, Proxies, UsualPlaces};
 use schedkit_image::secret::Secret;
 
+const ALLOW_UNSIGNED: &str = "SCHEDCTL_ALLOW_UNSIGNED";
+const DRIVER: &str = "SCHEDCTL_DRIVER";
+const LOG_LEVEL: &str = "SCHEDCTL_LOG_LEVEL";
 const SYSTEM_CACHE: &str = "/var/cache/schedctl";
 
 /// What the environment says. An empty variable is one that is not set.
@@ -16,12 +22,22 @@ pub(crate) struct Environment {
     pub(crate) catalog: Option<String>,
     /// `SCHEDCTL_CONFIG`.
     pub(crate) config: Option<PathBuf>,
+    /// `SCHEDCTL_DRIVER`.
+    pub(crate) driver: Option<DriverName>,
+    /// `SCHEDCTL_SOCKET`.
+    pub(crate) socket: Option<PathBuf>,
+    /// `SCHEDCTL_LOG_LEVEL`.
+    pub(crate) log_level: Option<LogLevel>,
+    /// `SCHEDCTL_ALLOW_UNSIGNED`.
+    pub(crate) allow_unsigned: bool,
     /// `SCHEDCTL_REGISTRY_CONFIG`.
     pub(crate) registry_config: Option<PathBuf>,
     /// `SCHEDCTL_TRUST_POLICY`.
     pub(crate) trust_policy: Option<PathBuf>,
     /// `SCHEDCTL_CACHE`, else by who we are.
     pub(crate) cache: Cache,
+    /// Whether that was `SCHEDCTL_CACHE`.
+    pub(crate) cache_is_named: bool,
     /// Logins where podman and docker keep them: `REGISTRY_AUTH_FILE`, else the usual files.
     pub(crate) logins: Credentials,
     /// `PATH`, where credential helpers are.
@@ -43,6 +59,16 @@ pub(crate) enum EnvironmentError {
     /// Bytes that are no text.
     #[error("{0} is not UTF-8 text")]
     NotText(&'static str),
+    /// A word that is none of those it can be.
+    #[error("{variable} is {value:?}, and can be {known}")]
+    Word {
+        /// Which variable.
+        variable: &'static str,
+        /// What it says; brief and printable.
+        value: String,
+        /// What it could say.
+        known: String,
+    },
 }
 
 impl Environment {
@@ -71,13 +97,31 @@ impl Environment {
         Ok(Self {
             catalog: text("SCHEDCTL_CATALOG")?,
             config: path("SCHEDCTL_CONFIG"),
+            driver: word(DRIVER, text(DRIVER)?)?,
+            socket: path("SCHEDCTL_SOCKET"),
+            log_level: word(LOG_LEVEL, text(LOG_LEVEL)?)?,
+            allow_unsigned: flag(ALLOW_UNSIGNED, text(ALLOW_UNSIGNED)?.as_deref())?,
             registry_config: path("SCHEDCTL_REGISTRY_CONFIG"),
             trust_policy: path("SCHEDCTL_TRUST_POLICY"),
             cache: cache(user, path),
+            cache_is_named: named_cache(path).is_some(),
             logins: logins(path),
             helper_folders: helper_folders(variable("PATH")),
             proxies: proxies(text)?,
         })
+    }
+}
+
+/// On or off. A word that could be either is neither: trust is not guessed at.
+fn flag(variable: &'static str, value: Option<&str>) -> Result<bool, EnvironmentError> {
+    match value {
+        None | Some("0" | "false" | "no") => Ok(false),
+        Some("1" | "true" | "yes") => Ok(true),
+        Some(other) => Err(EnvironmentError::Word {
+            variable,
+            value: foreign::brief(other),
+            known: "1, true or yes; 0, false or no".to_owned(),
+        }),
     }
 }
 
@@ -131,9 +175,35 @@ fn cache(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Cache {
         User::Root => Some(PathBuf::from(SYSTEM_CACHE)),
         User::Other => own(),
     };
-    absolute("SCHEDCTL_CACHE")
+    named_cache(&path)
         .or_else(usual)
         .map_or(Cache::Off, Cache::Folder)
+}
+
+fn named_cache(path: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    path("SCHEDCTL_CACHE").filter(|path| path.is_absolute())
+}
+
+/// One of the words that a flag would take.
+fn word<T: ValueEnum>(
+    variable: &'static str,
+    said: Option<String>,
+) -> Result<Option<T>, EnvironmentError> {
+    let Some(value) = said else { return Ok(None) };
+    let known = || {
+        let words = T::value_variants()
+            .iter()
+            .filter_map(T::to_possible_value)
+            .map(|word| word.get_name().to_owned());
+        words.collect::<Vec<_>>().join(", ")
+    };
+    T::from_str(&value, false)
+        .map(Some)
+        .map_err(|_| EnvironmentError::Word {
+            variable,
+            value: foreign::brief(&value),
+            known: known(),
+        })
 }
 
 #[cfg(test)]
@@ -190,6 +260,18 @@ mod tests {
     fn no_program_is_looked_for_where_we_happen_to_be() {
         let folders = helper_folders(Some("/usr/bin:.::bin:/bin".into()));
         assert_eq!(folders, [PathBuf::from("/usr/bin"), PathBuf::from("/bin")]);
+    }
+
+    #[test]
+    fn a_word_is_one_that_the_flag_would_take() {
+        let set = read(User::Root, &[("SCHEDCTL_DRIVER", "containerd")]);
+        assert_eq!(set.driver, Some(DriverName::Containerd));
+        let wrong = |name: &str| (name == DRIVER).then(|| OsString::from("docker"));
+        let said = Environment::read(User::Root, wrong).unwrap_err();
+        assert_eq!(
+            said.to_string(),
+            "SCHEDCTL_DRIVER is \"docker\", and can be podman, containerd"
+        );
     }
 
     #[test]

@@ -1,19 +1,36 @@
 //! schedctl: sched_ext schedulers from OCI images on this machine.
 //!
 //! ```text
-//! words ─▶ args ─┐
+//! words ─▶ args ─┐                  ┌─▶ runtimes, schedkit-*
 //! environment ───┼─▶ request ─▶ cmd/<verb> ─▶ output ─▶ exit
 //! config file ───┘
 //! ```
+//!
+//! `args` is a library of its own beside this program: see `lib.rs`.
 
-mod args;
+mod boot;
 mod cmd;
 mod config;
+mod decide;
+mod drivers;
 mod environment;
+mod execute;
 mod exit;
+mod guard;
+mod interrupt;
+mod kernel;
+mod observe;
 mod output;
+mod plan;
 mod request;
 mod run;
+mod runtimes;
+mod state_dir;
+mod status;
+mod tail;
+mod transition;
+mod trial;
+mod words;
 
 use std::process::ExitCode;
 

@@ -1,14 +1,31 @@
 //! What people and programs see. Standard output has the result and nothing else: text, or
-//! exactly one JSON document, also when something went wrong. Standard error is for people:
-//! warnings, errors, and on a terminal a note while we wait.
+//! exactly one JSON document, also when something went wrong; what goes on and on has one a line.
+//! Standard error is for people: warnings, errors, what `--log-level` asks for, and on a terminal
+//! a note while we wait.
 
+pub(crate) mod boot;
+pub(crate) mod completion;
+mod container;
+pub(crate) mod doctor;
+pub(crate) mod events;
+mod failure;
 pub(crate) mod info;
+mod kernel;
 pub(crate) mod list;
+pub(crate) mod log;
 mod provenance;
+pub(crate) mod ps;
+pub(crate) mod pulled;
+pub(crate) mod settings;
+pub(crate) mod started;
+pub(crate) mod status;
+pub(crate) mod steps;
+pub(crate) mod stopped;
 mod table;
 pub(crate) mod usage;
 pub(crate) mod verdict;
 pub(crate) mod versions;
+pub(crate) mod wait;
 pub(crate) mod waiting;
 
 use std::error::Error;
@@ -16,11 +33,13 @@ use std::io::{self, ErrorKind, Write};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
+use schedctl_args::args::Format;
 use schedkit_image::foreign;
 use serde::Serialize;
 
-use crate::args::Format;
 use crate::exit::Exit;
+use crate::output::failure::Told;
+use crate::words::Place;
 
 /// Counted up when a document changes its meaning, which it never should.
 const SCHEMA_VERSION: &str = "1";
@@ -29,6 +48,7 @@ const LONGEST_CAUSE: usize = 4000;
 
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
+const GOOD: Style = AnsiColor::Green.on_default();
 
 /// What a command prints.
 pub(crate) trait Document: Serialize {
@@ -42,6 +62,23 @@ pub(crate) struct Printer {
     warnings: Vec<String>,
 }
 
+/// How much room a JSON document takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// As much as is good to read.
+    Pages,
+    /// One line.
+    Line,
+}
+
+/// Whoever reads what we print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    There,
+    /// The other end of the pipe is closed: there is no point in going on.
+    Gone,
+}
+
 #[derive(Serialize)]
 struct Envelope<'a, D> {
     schema_version: &'static str,
@@ -50,16 +87,17 @@ struct Envelope<'a, D> {
     warnings: &'a [String],
 }
 
+/// Why there is no result, and what is known all the same.
 #[derive(Serialize)]
-struct Failure {
-    error: Reason,
+struct Failure<'a, D> {
+    #[serde(flatten)]
+    known: &'a D,
+    error: Told,
 }
 
+/// Nothing is known.
 #[derive(Serialize)]
-struct Reason {
-    message: String,
-    exit_code: u8,
-}
+struct Nothing {}
 
 impl Printer {
     pub(crate) fn new(format: Format) -> Self {
@@ -67,44 +105,83 @@ impl Printer {
         Self { format, warnings }
     }
 
+    /// Where the words of a scheduler go that somebody stays with: standard output is for documents
+    /// where programs read.
+    pub(crate) fn place_of_words(&self) -> Place {
+        match self.format {
+            Format::Text => Place::Same,
+            Format::Json => Place::Aside,
+        }
+    }
+
     /// The result.
     pub(crate) fn print(&self, document: &impl Document) -> anyhow::Result<()> {
         let text = match self.format {
             Format::Text => document.text(),
-            Format::Json => self.json(document)?,
+            Format::Json => self.json(document, Shape::Pages)?,
         };
         finish(anstream::stdout().write_all(text.as_bytes())).context("cannot print the result")
     }
 
-    /// Something that a person should know and that is no reason to stop.
-    pub(crate) fn warn(&mut self, sentence: String) {
-        say("warning", WARNING, &sentence);
-        self.warnings.push(sentence);
-    }
-
-    /// Why there is no result.
-    pub(crate) fn error(&self, error: &anyhow::Error) {
-        self.failure(sentence(error.as_ref()));
-    }
-
-    fn failure(&self, message: String) {
-        say("error", ERROR, &message);
-        if self.format == Format::Json {
-            let exit_code = Exit::Trouble as u8;
-            let error = Reason { message, exit_code };
-            if let Ok(json) = self.json(&Failure { error }) {
-                let _ = io::stdout().write_all(json.as_bytes());
+    /// One of many results, the next of which may be long in coming. Tells whether anybody still
+    /// reads. What was warned of is in this one only.
+    pub(crate) fn print_next(&mut self, document: &impl Document) -> anyhow::Result<Reader> {
+        let text = match self.format {
+            Format::Text => document.text(),
+            Format::Json => self.json(document, Shape::Line)?,
+        };
+        self.warnings.clear();
+        let mut out = anstream::stdout();
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        match written {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
+            other => {
+                other.context("cannot print the result")?;
+                Ok(Reader::There)
             }
         }
     }
 
-    fn json(&self, document: &impl Serialize) -> anyhow::Result<String> {
+    /// Something that a person should know and that is no reason to stop.
+    pub(crate) fn warn(&mut self, sentence: String) {
+        tracing::warn!("{sentence}");
+        self.warnings.push(sentence);
+    }
+
+    /// Why there is no result.
+    pub(crate) fn error(&self, error: &anyhow::Error) -> Exit {
+        let (told, exit) = failure::tell(error);
+        self.failure(told, &Nothing {}, Shape::Pages);
+        exit
+    }
+
+    /// Why there is no result, after what is known all the same.
+    pub(crate) fn partial(&self, known: &impl Document, why: String, shape: Shape) {
+        if self.format == Format::Text {
+            let _ = finish(anstream::stdout().write_all(known.text().as_bytes()));
+        }
+        self.failure(Told::plain(why, Exit::Trouble), known, shape);
+    }
+
+    fn failure(&self, error: Told, known: &impl Serialize, shape: Shape) {
+        say("error", ERROR, &error.text());
+        if self.format == Format::Json
+            && let Ok(json) = self.json(&Failure { known, error }, shape)
+        {
+            let _ = io::stdout().write_all(json.as_bytes());
+        }
+    }
+
+    fn json(&self, document: &impl Serialize, shape: Shape) -> anyhow::Result<String> {
         let envelope = Envelope {
             schema_version: SCHEMA_VERSION,
             document,
             warnings: &self.warnings,
         };
-        let json = serde_json::to_string_pretty(&envelope)?;
+        let json = match shape {
+            Shape::Pages => serde_json::to_string_pretty(&envelope)?,
+            Shape::Line => serde_json::to_string(&envelope)?,
+        };
         Ok(json + "\n")
     }
 }
@@ -141,3 +218,22 @@ pub(crate) fn sentence(error: &dyn Error) -> String {
     }
     foreign::printable(&text)
 }
+
+/// What a person sees where there is no colour.
+#[cfg(test)]
+fn shown(document: &impl Document) -> String {
+    anstream::adapter::strip_str(&document.text()).to_string()
+}
+
+/// The whole JSON document as a program gets it, held against its schema.
+#[cfg(test)]
+fn judged(schema: &str, document: &impl Document) -> serde_json::Value {
+    let json = Printer::new(Format::Json).json(document, Shape::Pages);
+    let json = serde_json::from_str(&json.unwrap()).unwrap();
+    schema::check(schema, &json);
+    json
+}
+
+#[cfg(test)]
+#[path = "../tests/shared/schema.rs"]
+mod schema;

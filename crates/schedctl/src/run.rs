@@ -5,13 +5,13 @@ use std::ffi::OsString;
 
 use anyhow::Context;
 use clap::Parser;
+use schedctl_args::args::Args;
 
-use crate::args::Args;
 use crate::cmd;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::exit::Exit;
-use crate::output::{Printer, usage};
+use crate::output::{Printer, log, usage};
 use crate::request::Request;
 
 /// Does what the words say.
@@ -23,10 +23,7 @@ pub(crate) fn run(words: &[OsString]) -> Exit {
     let mut printer = Printer::new(args.output());
     request(args)
         .and_then(|request| perform(&request, &mut printer))
-        .unwrap_or_else(|error| {
-            printer.error(&error);
-            Exit::Trouble
-        })
+        .unwrap_or_else(|error| printer.error(&error))
 }
 
 fn request(args: Args) -> anyhow::Result<Request> {
@@ -36,6 +33,7 @@ fn request(args: Args) -> anyhow::Result<Request> {
 }
 
 fn perform(request: &Request, printer: &mut Printer) -> anyhow::Result<Exit> {
+    log::begin(request.settings.log_level);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -1,4 +1,4 @@
-//! Names on the left, values on the right.
+//! Names on the left, values on the right; or columns.
 
 use anstyle::Style;
 use comfy_table::Table;
@@ -24,4 +24,25 @@ pub(super) fn fields(rows: &[(&str, Option<String>)]) -> String {
         None => format!("{line}\n"),
     };
     table.trim_fmt().lines().map(styled).collect()
+}
+
+/// A head and rows below it, as wide as they need to be.
+pub(super) fn columns<const N: usize>(
+    head: [&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING).add_row(head).add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let lines = table.trim_fmt();
+    let lines = lines.lines().enumerate().map(|(number, line)| {
+        let line = line.trim_end();
+        match number {
+            0 => format!("{NAME}{line}{NAME:#}\n"),
+            _ => format!("{line}\n"),
+        }
+    });
+    lines.collect()
 }

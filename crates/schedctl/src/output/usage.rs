@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::error::ErrorKind;
+use schedctl_args::args::Format;
 
-use super::Printer;
-use crate::args::Format;
+use super::failure::Told;
+use super::{Nothing, Printer, Shape};
 use crate::exit::Exit;
 
 /// Prints what clap has to say. Its own exit code for a wrong word is 2, which means something
@@ -23,7 +24,11 @@ pub(crate) fn print(stop: &clap::Error, words: &[OsString]) -> Exit {
             let message = text.lines().map(str::trim).filter(|line| !line.is_empty());
             let message = message.collect::<Vec<_>>().join("; ");
             let message = message.trim_start_matches("error: ").to_owned();
-            Printer::new(Format::Json).failure(message);
+            Printer::new(Format::Json).failure(
+                Told::plain(message, Exit::Trouble),
+                &Nothing {},
+                Shape::Pages,
+            );
             Exit::Trouble
         }
         _ => {

@@ -1,10 +1,19 @@
 //! schedctl as its users meet it: the program itself, its words, streams and exit codes. No
 //! network but a small server on this machine.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
 
+mod look;
 mod registry;
+#[path = "../shared/schema.rs"]
+mod schema;
+mod schemas;
 mod server;
+mod troubleshooting;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -101,7 +110,18 @@ fn golden(name: &str, text: &str) {
 #[test]
 fn help_says_what_it_always_said() {
     let ground = Ground::new();
-    for verb in ["", "list", "versions", "info", "verify"] {
+    for verb in ["", "list", "versions", "info", "verify"]
+        .into_iter()
+        .chain([
+            "status",
+            "ps",
+            "doctor",
+            "events",
+            "wait",
+            "config",
+            "completion",
+        ])
+    {
         let said = ground.run(&format!("{verb} --help"));
         assert_eq!((said.code, said.err.as_str()), (0, ""));
         let name = if verb.is_empty() { "schedctl" } else { verb };
@@ -141,6 +161,7 @@ fn wrong_words_under_json_are_one_document() {
     let said = Ground::new().run("lst -o json");
     assert_eq!(said.code, 1);
     let document = said.json();
+    schema::check("error", &document);
     assert_eq!(document["error"]["exit_code"], 1);
     let message = document["error"]["message"].as_str().unwrap();
     assert!(message.contains("'list'"), "{message}");
@@ -158,6 +179,7 @@ fn the_catalog_is_listed_one_name_a_line() {
 fn the_catalog_is_listed_for_programs() {
     let ground = Ground::new();
     let document = ground.run("list -o json").json();
+    schema::check("list", &document);
     let schedulers = serde_json::json!([
         {"name": "scx_one", "image": "a.example/one:latest"},
         {"name": "scx_two", "image": "a.example/two:1.0"},
@@ -195,7 +217,7 @@ fn a_broken_settings_file_is_told_with_its_line() {
     let path = ground.write("config.toml", "# ours\n\ncatalgo = \"/x\"\n");
     let said = ground.run("list");
     assert_eq!((said.code, said.out.as_str()), (1, ""));
-    let line = format!("{path}, line 3: unknown field `catalgo`, expected one of `catalog`");
+    let line = format!("{path}, line 3: unknown field `catalgo`, expected one of `driver`");
     assert!(said.err.contains(&line), "{}", said.err);
     let said = ground.run("list --config none.toml");
     assert_eq!(said.code, 1);

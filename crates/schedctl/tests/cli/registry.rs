@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::server::{Files, Server};
-use crate::{Ground, Said, golden};
+use crate::{Ground, Said, golden, schema};
 
 /// Signed once with a key that nobody has any more: payload, signature and public key.
 const PAYLOAD: &str = include_str!("../fixtures/payload.json");
@@ -111,6 +111,7 @@ fn versions_are_listed_the_newest_last() {
     let repository = format!("{}/team/one", lab.server.address);
     let said = lab.ground.run(&format!("versions {repository} -o json"));
     let mut document = said.json();
+    schema::check("versions", &document);
     assert_eq!(document["repository"], repository);
     document["repository"] = "REPOSITORY".into();
     golden("versions.json", &format!("{document:#}\n"));
@@ -123,6 +124,7 @@ fn an_image_is_described() {
     assert_eq!((said.code, said.err.as_str()), (0, ""));
     golden("info-text.txt", &lab.masked(&said.out));
     let said = lab.ground.run("info scx_one --output json");
+    schema::check("info", &said.json());
     golden("info.json", &lab.masked(&said.out));
 }
 
@@ -161,6 +163,7 @@ fn verdict(lab: &Lab, policy: &str) -> (Said, Said) {
     let words = format!("verify scx_one --trust-policy {policy}");
     let mut text = lab.ground.run(&words);
     let mut json = lab.ground.run(&format!("{words} -o json"));
+    schema::check("verify", &json.json());
     let used = json.json()["policy"].clone();
     for said in [&mut text, &mut json] {
         said.out = lab.masked(&said.out);
@@ -201,6 +204,7 @@ fn an_image_that_nobody_signed_is_refused() {
     let said = lab.ground.run(&format!("verify {image} -o json"));
     assert_eq!(said.code, 3, "{}", said.err);
     let document = said.json();
+    schema::check("verify", &document);
     assert_eq!(document["verdict"], "refused");
     assert_eq!(document["policy"]["path"], serde_json::Value::Null);
     let reason = document["reason"].as_str().unwrap();
@@ -246,4 +250,27 @@ fn a_careless_policy_is_used_with_a_warning() {
         warning.as_str().unwrap().contains("subjectRegExp"),
         "{warning}"
     );
+}
+
+/// The lab's image wants 6.12 and was made for amd64; whether that fits is the machine's affair.
+#[test]
+fn an_image_is_held_against_this_machine() {
+    let lab = Lab::new();
+    let said = lab
+        .ground
+        .run("doctor --image scx_one -o json --socket none.sock");
+    let document = said.json();
+    schema::check("doctor", &document);
+    let checks = document["checks"].as_array().unwrap();
+    let kernel = checks.iter().find(|check| check["id"] == "image.kernel");
+    let detail = kernel.unwrap()["detail"].as_str().unwrap();
+    assert!(detail.contains("the image wants 6.12"), "{detail}");
+    assert!(
+        checks
+            .iter()
+            .any(|check| check["id"] == "image.architecture")
+    );
+    lab.server.stop();
+    let said = lab.ground.run("doctor --image scx_one");
+    assert_eq!((said.code, said.out.as_str()), (1, ""));
 }

@@ -1,0 +1,60 @@
+//! The words of the commands about images in registries: `list`, `versions`, `info`, `verify`.
+
+use std::path::PathBuf;
+
+/// A repository.
+#[derive(Debug, clap::Args)]
+pub struct Repository {
+    /// A name from `schedctl list`, or a repository such as ghcr.io/schedkit/scx_lavd.
+    #[arg(value_name = "NAME|REPO")]
+    pub image: String,
+}
+
+/// An image.
+#[derive(Debug, clap::Args)]
+pub struct Image {
+    /// A name from `schedctl list`, or a reference such as ghcr.io/schedkit/scx_lavd:1.0.
+    #[arg(value_name = "NAME|REF")]
+    pub image: String,
+}
+
+/// An image and whom to trust.
+#[derive(Debug, clap::Args)]
+pub struct Verify {
+    /// A name from `schedctl list`, or a reference such as ghcr.io/schedkit/scx_lavd:1.0.
+    #[arg(value_name = "NAME|REF")]
+    pub image: String,
+    /// Whose signatures count [default: those of the schedkit project].
+    #[arg(long, value_name = "FILE")]
+    pub trust_policy: Option<PathBuf>,
+}
+
+pub(super) const LIST: &str = "\
+Without --catalog the project's published catalog is used; where it cannot be fetched, the copy
+that was kept last time, else the one inside the program, with a warning.
+
+Examples:
+  schedctl list
+  schedctl list --catalog ./schedulers.json
+  schedctl list -o json | jq -r '.schedulers[].image'";
+
+pub(super) const VERSIONS: &str = "\
+Examples:
+  schedctl versions scx_lavd
+  schedctl versions registry.example:5000/team/scx_mine";
+
+pub(super) const INFO: &str = "\
+Examples:
+  schedctl info scx_lavd
+  schedctl info ghcr.io/schedkit/scx_lavd:1.0 -o json | jq -r .kernel_min_version";
+
+pub(super) const VERIFY: &str = "\
+Exit codes:
+  0  accepted
+  1  it could not be found out
+  3  refused
+
+Examples:
+  schedctl verify scx_lavd
+  schedctl verify registry.example/scx_mine:1.0 --trust-policy ./policy.yaml
+  schedctl verify scx_lavd -o json | jq -r .digest";

@@ -1,0 +1,98 @@
+//! Whichever driver belongs to a place, behind one type.
+
+use std::time::Duration;
+
+use schedkit_image::registry::{self, Client};
+use schedkit_image::signature::Trusted;
+use schedkit_runtime::driver::Runtime;
+use schedkit_runtime::{
+    After, Container, ContainerId, Containerd, Driver, DriverError, ExitCode, Launch, Piece,
+    Podman, Progress, Pulled, Until, containerd,
+};
+
+use crate::runtimes::Place;
+
+/// One of them.
+pub(crate) enum AnyDriver {
+    Podman(Podman),
+    Containerd(Containerd),
+}
+
+/// The driver for a place, told all that we know of registries.
+pub(crate) fn open(place: &Place, registry: &registry::Settings) -> AnyDriver {
+    let socket = place.socket.clone();
+    match place.runtime {
+        Runtime::Podman => {
+            let (hosts, logins) = (registry.hosts.clone(), registry.credentials.clone());
+            AnyDriver::Podman(Podman::new(socket, hosts, logins))
+        }
+        Runtime::Containerd => {
+            let places = containerd::Settings {
+                socket,
+                ..containerd::Settings::default()
+            };
+            AnyDriver::Containerd(Containerd::new(
+                places,
+                Client::new(registry.clone()).into(),
+            ))
+        }
+    }
+}
+
+impl Driver for AnyDriver {
+    async fn pull(
+        &self,
+        image: &Trusted,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Pulled, DriverError> {
+        match self {
+            Self::Podman(driver) => driver.pull(image, progress).await,
+            Self::Containerd(driver) => driver.pull(image, progress).await,
+        }
+    }
+
+    async fn create(&self, launch: &Launch) -> Result<ContainerId, DriverError> {
+        match self {
+            Self::Podman(driver) => driver.create(launch).await,
+            Self::Containerd(driver) => driver.create(launch).await,
+        }
+    }
+
+    async fn start(&self, id: &ContainerId) -> Result<(), DriverError> {
+        match self {
+            Self::Podman(driver) => driver.start(id).await,
+            Self::Containerd(driver) => driver.start(id).await,
+        }
+    }
+
+    async fn list(&self) -> Result<Vec<Container>, DriverError> {
+        match self {
+            Self::Podman(driver) => driver.list().await,
+            Self::Containerd(driver) => driver.list().await,
+        }
+    }
+
+    async fn output(
+        &self,
+        id: &ContainerId,
+        until: Until,
+        take: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Option<ExitCode>, DriverError> {
+        match self {
+            Self::Podman(driver) => driver.output(id, until, take).await,
+            Self::Containerd(driver) => driver.output(id, until, take).await,
+        }
+    }
+
+    async fn end(
+        &self,
+        id: &ContainerId,
+        grace: Duration,
+        after: After,
+    ) -> Result<(), DriverError> {
+        match self {
+            Self::Podman(driver) => driver.end(id, grace, after).await,
+            Self::Containerd(driver) => driver.end(id, grace, after).await,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! `docs/troubleshooting.md` has the words of every error: whoever adds one says there what to do
+//! about it. Read from the sources, so that no list has to be kept.
+//!
+//! A message is found on the page by the longest piece of it that is always the same, in a heading
+//! or in a list of quotes. The other way round, no heading or quote is there that nobody says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What comes before a text that a person may read as an error.
+const SAYERS: [&str; 5] = [
+    "#[error(",
+    "bail!(",
+    "ensure!(",
+    ".context(",
+    "with_context(",
+];
+/// Such as stand for another error's words alone.
+const SHORTEST: usize = 4;
+
+#[test]
+fn every_error_has_its_words_on_the_page() {
+    let named = named();
+    let (mut checked, mut missing) = (0, Vec::new());
+    for (path, source) in sources() {
+        for message in messages(&source) {
+            let piece = longest(&message);
+            if piece.len() < SHORTEST {
+                continue;
+            }
+            checked += 1;
+            if !named.iter().any(|line| line.contains(piece)) {
+                missing.push(format!("{}: {piece}", path.display()));
+            }
+        }
+    }
+    assert!(checked > 200, "only {checked} messages were found");
+    assert!(
+        missing.is_empty(),
+        "docs/troubleshooting.md has no heading or quote with:\n{}",
+        missing.join("\n")
+    );
+}
+
+#[test]
+fn nothing_is_on_the_page_that_nobody_says() {
+    let sources = sources();
+    let said = sources
+        .iter()
+        .map(|(_, source)| joined(source).replace("\\\"", "\""));
+    let said: String = said.collect();
+    let unsaid = named().into_iter().filter(|line| {
+        let piece = line.split('…').max_by_key(|piece| piece.len());
+        !said.contains(piece.unwrap_or_default().trim())
+    });
+    let unsaid: Vec<String> = unsaid.collect();
+    assert!(unsaid.is_empty(), "no error says:\n{}", unsaid.join("\n"));
+}
+
+/// The page's headings that are messages, and its quotes.
+fn named() -> Vec<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/troubleshooting.md");
+    let page = fs::read_to_string(page).unwrap();
+    let quote = |line: &str| Some(line.strip_prefix("- “")?.strip_suffix('”')?.to_owned());
+    let named = page.lines().filter_map(|line| {
+        let heading = line.strip_prefix("### ").map(str::to_owned);
+        heading.or_else(|| quote(line))
+    });
+    named.collect()
+}
+
+/// Every source of what ships, without its tests.
+fn sources() -> Vec<(PathBuf, String)> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders: Vec<PathBuf> = children(&crates)
+        .iter()
+        .map(|one| one.join("src"))
+        .collect();
+    let mut sources = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in children(&folder) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("tests.rs")
+            {
+                let text = fs::read_to_string(&path).unwrap();
+                let shipped = text.split("#[cfg(test)]\nmod tests {").next();
+                sources.push((path, shipped.unwrap_or_default().to_owned()));
+            }
+        }
+    }
+    sources
+}
+
+fn children(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// The first text after each sayer, up to the end of the statement; `#[error(transparent)]` and
+/// the like have none.
+fn messages(source: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    for sayer in SAYERS {
+        for (at, _) in source.match_indices(sayer) {
+            let rest = &source[at + sayer.len()..];
+            let rest = match sayer {
+                "#[error(" => rest.trim_start().strip_prefix('"'),
+                _ => rest
+                    .split_once('"')
+                    .filter(|(before, _)| !before.contains([';', '}']))
+                    .map(|(_, text)| text),
+            };
+            messages.extend(rest.and_then(text));
+        }
+    }
+    messages
+}
+
+/// A literal's text up to its closing quote.
+fn text(rest: &str) -> Option<String> {
+    let rest = joined(rest);
+    let end = closing(&rest)?;
+    Some(rest[..end].replace("\\\"", "\""))
+}
+
+fn closing(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    text.char_indices().find_map(|(at, character)| {
+        let is_end = character == '"' && !escaped;
+        escaped = character == '\\' && !escaped;
+        is_end.then_some(at)
+    })
+}
+
+/// Lines that go on after a `\` are one.
+fn joined(source: &str) -> String {
+    let mut parts = source.split("\\\n");
+    let mut joined = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        joined += part.trim_start();
+    }
+    joined
+}
+
+/// The longest piece between placeholders.
+fn longest(message: &str) -> &str {
+    let pieces = message
+        .split('{')
+        .map(|piece| piece.split_once('}').map_or(piece, |(_, after)| after));
+    let longest = pieces.max_by_key(|piece| piece.len());
+    longest.unwrap_or_default().trim()
+}
+
+#[test]
+fn messages_are_read_as_they_are_written() {
+    let source = "#[error(\n \"one \\\n   two {x} three\"\n)]\nbail!(\"no {y}: \\\"z\\\"\");\n\
+                  #[error(transparent)]\nensure!(a, \"four\");";
+    let messages = messages(source);
+    assert_eq!(messages, ["one two {x} three", "no {y}: \"z\"", "four"]);
+    assert_eq!(longest(&messages[0]), "one two");
+}

@@ -1,0 +1,92 @@
+//! Man pages and shell completions of schedctl as files, for whoever packages it. From the same
+//! definitions that the program parses with, so that they cannot disagree.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use clap::builder::Resettable;
+use clap::{Command, CommandFactory, ValueEnum};
+use clap_complete::aot::{Shell, generate_to};
+use clap_mangen::Man;
+use schedctl_args::args::Args;
+
+/// Writes `schedctl.1`, a page a command, and `completions/`.
+pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
+    let completions = folder.join("completions");
+    fs::create_dir_all(&completions).with_context(|| completions.display().to_string())?;
+    let mut command = Args::command();
+    command.build();
+    page(&command, "schedctl", folder)?;
+    for verb in command
+        .get_subcommands()
+        .filter(|verb| verb.get_name() != "help")
+    {
+        page(verb, &format!("schedctl-{}", verb.get_name()), folder)?;
+    }
+    for shell in Shell::value_variants() {
+        generate_to(*shell, &mut Args::command(), "schedctl", &completions)?;
+    }
+    Ok(())
+}
+
+/// Examples and exit codes are laid out by hand: they stay as they are.
+fn page(command: &Command, name: &str, folder: &Path) -> anyhow::Result<()> {
+    let laid_out = command.get_after_help().map(ToString::to_string);
+    let bare = command.clone().after_help(Resettable::Reset);
+    let man = Man::new(bare).source(format!("schedctl {}", env!("CARGO_PKG_VERSION")));
+    let mut text = Vec::new();
+    man.render(&mut text)?;
+    let mut text = String::from_utf8(text)?;
+    text += &laid_out.map(|help| sections(&help)).unwrap_or_default();
+    let path = folder.join(format!("{name}.1"));
+    fs::write(&path, text).with_context(|| path.display().to_string())
+}
+
+/// Blocks divided by empty lines; one that begins with a line that ends with a colon has that for
+/// its heading.
+fn sections(help: &str) -> String {
+    let section = |block: &str| {
+        let (first, rest) = block.split_once('\n').unwrap_or((block, ""));
+        let (heading, lines) = match first.strip_suffix(':') {
+            Some(heading) => (heading, rest),
+            None => ("Notes", block),
+        };
+        let heading = escaped(heading).to_uppercase();
+        let lines = lines.lines().map(|line| format!("\\&{}\n", escaped(line)));
+        let lines: String = lines.collect();
+        format!(".SH \"{heading}\"\n.nf\n{lines}.fi\n")
+    };
+    help.split("\n\n").map(section).collect()
+}
+
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\e");
+    text.replace('-', "\\-").replace('\'', "\\(aq")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_page_and_every_shell_a_script() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path()).unwrap();
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(read("schedctl.1").contains("schedctl\\-status(1)"));
+        let page = read("schedctl-status.1");
+        assert!(page.contains(".SH \"EXIT CODES\""), "{page}");
+        assert!(page.contains("\\&  schedctl status \\-\\-watch"), "{page}");
+        assert!(!page.contains("EITHER DRIVER"), "{page}");
+        for verb in Args::command().get_subcommands() {
+            read(&format!("schedctl-{}.1", verb.get_name()));
+        }
+        assert_eq!(
+            fs::read_dir(folder.path().join("completions"))
+                .unwrap()
+                .count(),
+            5
+        );
+    }
+}
