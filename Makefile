@@ -2,34 +2,40 @@
 # Each does all its own set-up; what it fetches and builds is kept in $SCHEDKIT_CACHE.
 
 CACHE := $(or $(SCHEDKIT_CACHE),$(HOME)/.cache/schedkit-lab)
-STATIC := $(shell uname -m)-unknown-linux-musl
+STATIC := x86_64-unknown-linux-musl
 LAB := cargo run --quiet --package lab --
 E2E := --test errors --test control_plane --test signatures --test endings
+# Debian's own, and what is built from its Go modules.
+CONTAINERD := debian 1.7 2
 ALL_SCHEDULERS := --scheduler scx_lab --scheduler scx_bpfland
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long bench prepare lint unit fuzz e2e deny mutants static bootstrap
+.PHONY: help demo test test-long bench prepare lint unit fuzz e2e deny mutants static man bootstrap
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: bootstrap ## Boot a node, run a scheduler on it as a pod, show what the kernel says
+demo: bootstrap ## Boot a node, run schedulers on it as a pod and with schedctl, show what the kernel says
 	cargo build --quiet --package lab --bin lab --example demo
 	cargo run --quiet --package lab --example demo
 
 test: prepare lint unit fuzz e2e ## Everything that must be green before a change lands
 
-test-long: prepare deny mutants ## The slow courses: kernel series, licences, checks removed one by one, fuzzing
+test-long: prepare deny mutants ## The slow courses: kernel series, every fault and every moment to be killed, licences, checks removed one by one, fuzzing
 	cargo test --package lab --features long --test kernels -- --nocapture
+	lab/on-emulated-nodes cargo test --package schedctl --features long --test machine -- --test-threads=1 --nocapture
 	fuzz/run 300
 
 bench: prepare static ## The measurements
-	SCHEDCTL=$(CURDIR)/target/$(STATIC)/release/schedctl cargo test --package schedctl --bench verify
+	SCHEDCTL=$(CURDIR)/target/$(STATIC)/release/schedctl cargo test --package schedctl --no-fail-fast --bench verify --bench status --bench machine
 	cargo build --release --package lab --bin lab
 	cargo bench --package lab
 
 static: bootstrap ## The programs as they are released: static, optimised, in target/
 	cargo build --release --locked --target $(STATIC) --package schedctl
+
+man: ## schedctl's man pages and shell completions, into dist/man
+	cargo run --quiet --package xtask --features man -- man dist/man
 
 bootstrap:
 	@lab/bootstrap
@@ -55,9 +61,13 @@ mutants: prepare ## Removes one check of the verifier at a time: a test must go 
 
 # One file after the other and one test after the other: they share two cores.
 e2e: prepare ## Tests on a real control plane, a virtual machine and a cluster of two
+	cargo test --package schedctl --features e2e --locked --bin schedctl enable
 	cargo test --package schedctl --features e2e --locked --test trust -- --test-threads=1
+	cargo test --package schedkit-runtime --features e2e --locked --test podman -- --test-threads=1
+	for edition in $(CONTAINERD); do SCHEDKIT_CONTAINERD=$$edition cargo test --package schedkit-runtime --features e2e --locked --test containerd -- --test-threads=1 || exit 1; done
 	cargo test --package lab --features e2e --locked --no-fail-fast $(E2E) -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test machine -- --test-threads=1 --nocapture
+	lab/on-emulated-nodes cargo test --package schedctl --features e2e --locked --test machine -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test cluster -- --test-threads=1 --nocapture
 
 deny: $(CACHE)/cargo-deny/bin/cargo-deny ## Licences, sources and bans of the dependencies
