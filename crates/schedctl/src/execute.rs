@@ -191,8 +191,14 @@ impl<D: Driver> Machine<'_, D> {
             stage: Stage::Starting,
         };
         trial.keep(self.state)?;
-        (self.stand_by)(&trial).map_err(Cause::Guard)?;
-        Ok(trial)
+        match (self.stand_by)(&trial) {
+            Ok(()) => Ok(trial),
+            Err(error) => {
+                // A trial that nobody ends is none.
+                Trial::forget(self.state)?;
+                Err(Cause::Guard(error))
+            }
+        }
     }
 
     /// The kernel has it: a trial begins now.

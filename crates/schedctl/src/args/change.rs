@@ -161,6 +161,11 @@ Examples:
   schedctl run scx_lavd --trial 10m && sleep 60 && schedctl confirm";
 
 pub(super) const STOP: &str = "\
+Exit codes:
+  0  it has ended, or was not there
+  1  not done
+  2  its process has ended, and the kernel still holds its scheduler
+
 Examples:
   schedctl stop scx_lavd
   schedctl stop 3f2a9c";

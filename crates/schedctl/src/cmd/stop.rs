@@ -8,7 +8,7 @@ use schedkit_runtime::{After, Driver};
 use tokio::time::timeout;
 
 use super::repair::repair;
-use super::which::which;
+use super::which::{WhichError, which};
 use crate::drivers::open;
 use crate::exit::Exit;
 use crate::kernel::{Kernel, Taken};
@@ -43,7 +43,18 @@ pub(super) async fn stop(
         repair(root, &state, settings, printer).await?;
         observed = observe(root, &state, &settings.runtimes).await?;
     }
-    let held = which(&stop.word, &observed.ours)?;
+    let held = match which(&stop.word, &observed.ours) {
+        // Whoever ends it twice has what they wanted the first time.
+        Err(error @ WhichError::None { .. }) => {
+            printer.warn(error.to_string());
+            printer.print(&Stopped::nothing(
+                &stop.word,
+                settings.runtimes.chosen.runtime,
+            ))?;
+            return Ok(Exit::Ok);
+        }
+        other => other?,
+    };
     let mut told = Stopped::of(held, dry_run);
     if dry_run {
         printer.print(&told)?;

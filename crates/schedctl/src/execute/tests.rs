@@ -114,7 +114,10 @@ impl Fake {
             runtime: Runtime::Podman,
             kernel: &Kernel::of(HostRoot::at(self.folder.path())),
             state: &state,
-            stand_by: &|_| Ok(()),
+            stand_by: &|_| match self.refuses {
+                Some("stand by") => Err(std::io::Error::other("no")),
+                _ => Ok(()),
+            },
         };
         let mut interrupt = Interrupt::listen().unwrap();
         execute(&plan, &machine, &mut interrupt, &mut |_| ()).await
@@ -400,4 +403,17 @@ async fn whoever_stands_by_stays_when_the_candidate_cannot_be_removed() {
     let failure = fake.run(None, Terms { stay, ..TERMS }).await.unwrap_err();
     assert!(matches!(failure.aftermath.as_slice(), [Aftermath::Left(_)]));
     assert!(Trial::read(&fake.state()).unwrap().is_some());
+}
+
+#[tokio::test]
+async fn without_anybody_to_stand_by_there_is_no_trial_and_the_old_one_goes_on() {
+    let mut fake = Fake::new(Conduct::Attaches);
+    fake.refuses = Some("stand by");
+    let old = fake.old();
+    let stay = Stay::OnTrial(Duration::from_secs(600));
+    let failure = fake.run(Some(old), Terms { stay, ..TERMS }).await;
+    assert!(matches!(failure.unwrap_err().cause, Cause::Guard(_)));
+    assert_eq!(Trial::read(&fake.state()).unwrap(), None);
+    assert_eq!(fake.running.borrow().as_deref(), Some("old-id"));
+    assert_eq!(fake.done(), ["create", "remove new-id"]);
 }

@@ -1,5 +1,7 @@
 //! What `stop`, `detach` and `confirm` print.
 
+use schedkit_core::foreign;
+use schedkit_runtime::driver::Runtime;
 use serde::Serialize;
 
 use super::Document;
@@ -13,7 +15,7 @@ pub(crate) struct Stopped {
     result: &'static str,
     scheduler: String,
     driver: &'static str,
-    container_id: String,
+    container_id: Option<String>,
 }
 
 /// What `detach` did.
@@ -37,7 +39,17 @@ impl Stopped {
             result: if dry_run { "planned" } else { "stopped" },
             scheduler: scheduler_of(&held.container),
             driver: name_of(held.runtime),
-            container_id: held.container.id.to_string(),
+            container_id: Some(held.container.id.to_string()),
+        }
+    }
+
+    /// There was nothing of that name.
+    pub(crate) fn nothing(word: &str, chosen: Runtime) -> Self {
+        Self {
+            result: "not-there",
+            scheduler: foreign::brief(word),
+            driver: name_of(chosen),
+            container_id: None,
         }
     }
 
@@ -75,8 +87,9 @@ impl Document for Stopped {
         match self.result {
             "planned" => format!(
                 "Would end {scheduler} (SIGTERM, then SIGKILL) and remove its container {}\n",
-                self.container_id
+                self.container_id.as_deref().unwrap_or_default()
             ),
+            "not-there" => format!("{scheduler} does not run\n"),
             "stopped" => format!("{scheduler} has ended\n"),
             _ => format!("The process of {scheduler} has ended; the kernel holds a scheduler\n"),
         }

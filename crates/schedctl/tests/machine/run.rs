@@ -31,6 +31,9 @@ fn a_scheduler_runs_when_the_kernel_says_so_and_is_gone_after_stop() {
         assert!(!logs.is_empty());
         machine.must(&["-d", driver, "stop", "scx_lab"]);
         assert_eq!(machine.ops(), None);
+        let (code, said) = machine.json(&["-d", driver, "stop", "scx_lab"]);
+        assert_eq!((code, &said["result"]), (0, &"not-there".into()), "{said}");
+        crate::schema::check("stop", &said);
         assert_eq!(machine.status(driver), (0, "idle".to_owned()));
         assert_eq!(machine.must(&["-d", driver, "ps"]).lines().count(), 1);
     }
