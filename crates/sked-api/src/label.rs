@@ -1,0 +1,12 @@
+//! The labels and names that others rely on.
+
+/// On DaemonSets and their pods: the operator made it.
+pub const MANAGED_BY: (&str, &str) = ("managed-by", "sked-controller");
+/// On pods, and what a DaemonSet selects by: the DaemonSet's name.
+pub const NAME: &str = "name";
+/// On pods: this one wants to be the kernel's scheduler. The safety net's anti-affinity goes by it.
+pub const ROOT_SCHEDULER: (&str, &str) = ("sked.schedkit.io/root-scheduler", "true");
+/// On nodes: who may run a scheduler there.
+pub const OWNER: &str = "sked.schedkit.io/owner";
+/// The scheduler's container.
+pub const CONTAINER: &str = "scx";

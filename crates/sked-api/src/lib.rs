@@ -1,0 +1,15 @@
+//! What is said to sked and what it says back: the resource `SchedExt`.
+//!
+//! Types only, so that a planner, a tool or a test can hold one without a client. The words that
+//! other programs rely on (labels, conditions, reasons) are here and nowhere else.
+
+pub mod condition;
+pub mod label;
+pub mod pool;
+pub mod schedext;
+pub mod status;
+
+pub use condition::{ConditionType, Reason};
+pub use pool::Pool;
+pub use schedext::{EnvVar, NodeRules, PullPolicy, Rollout, SchedExt, SchedExtSpec};
+pub use status::{Counts, PoolStatus, Problem, SchedExtStatus};

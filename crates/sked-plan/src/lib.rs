@@ -1,0 +1,19 @@
+//! The pure heart of sked: what was observed in, what should be done out.
+//!
+//! ```text
+//! Fleet ─claim▶ Claims ─┬▶ label writes            (who owns which node: over all SchedExts)
+//!                       │
+//! Observed (one SchedExt, with its share of the claims) ─plan▶ Plan ─status▶ SchedExtStatus
+//! ```
+//!
+//! Nothing here can talk to a cluster: there is no client to import. `now` is part of what was
+//! observed. [`check`] judges what the others decided, by rules of its own.
+
+pub mod claim;
+pub mod name;
+pub mod observed;
+pub mod plan;
+pub mod shape;
+
+pub use name::{NodeName, ObjectKey, OwnerId, Uid};
+pub use observed::{Fleet, LiveDaemonSet, LivePod, Node, Observed};

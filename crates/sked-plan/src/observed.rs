@@ -1,0 +1,145 @@
+//! What was observed, as plain data: buildable without a cluster.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Taint;
+use sked_api::SchedExt;
+
+use crate::claim::Share;
+use crate::name::{NodeName, ObjectKey, OwnerId, Uid};
+
+/// Everything that decides who owns which node.
+#[derive(Clone, Debug, Default)]
+pub struct Fleet {
+    /// All SchedExts that sked looks after.
+    pub schedexts: Vec<Arc<SchedExt>>,
+    /// All nodes.
+    pub nodes: Vec<Arc<Node>>,
+    /// Which DaemonSet's pods are on which node already.
+    pub running: BTreeMap<NodeName, Vec<OwnerId>>,
+}
+
+/// A node, trimmed to what matters here.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// All its labels, the owner's among them.
+    pub labels: BTreeMap<String, String>,
+    /// What keeps pods away.
+    pub taints: Vec<Taint>,
+}
+
+/// Everything about one SchedExt.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The SchedExt itself, with the status that was written last.
+    pub schedext: Arc<SchedExt>,
+    /// DaemonSets that it controls, and those of the names that it needs.
+    pub daemonsets: Vec<Arc<LiveDaemonSet>>,
+    /// Pods of the DaemonSets that it controls.
+    pub pods: Vec<Arc<LivePod>>,
+    /// Its part of the claims.
+    pub share: Arc<Share>,
+    /// What keeps pods from being made: the latest FailedCreate event of each of its DaemonSets.
+    pub refusals: Vec<Refusal>,
+    /// When this was observed.
+    pub now: Timestamp,
+}
+
+/// A DaemonSet as the API server has it, trimmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveDaemonSet {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// This life of it.
+    pub uid: Uid,
+    /// Its version, for a write that must not lose another's.
+    pub resource_version: String,
+    /// The SchedExt that controls it, if one does.
+    pub controller: Option<Uid>,
+    /// Who else controls it, as a person would say it (`Deployment/web`).
+    pub stranger: Option<String>,
+    /// A hash of everything in it that is ours to say; see [`crate::shape`].
+    pub shape: crate::shape::Shape,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// The spec's generation, and the one that the DaemonSet controller has seen.
+    pub generation: i64,
+    /// See above.
+    pub observed_generation: i64,
+    /// Nodes that should run a pod.
+    pub desired: i32,
+    /// Nodes whose pod is of the latest template.
+    pub updated: i32,
+    /// Nodes whose pod is ready.
+    pub ready: i32,
+}
+
+/// A scheduler's pod, trimmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LivePod {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// The DaemonSet that controls it.
+    pub daemonset: Uid,
+    /// Where it runs, or is meant to run.
+    pub node: Option<NodeName>,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// How it fares.
+    pub state: PodState,
+    /// How often its container was started again.
+    pub restarts: i32,
+    /// When it was made.
+    pub created: Timestamp,
+}
+
+/// How a pod fares, as far as can be told without the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PodState {
+    /// Not on a node yet; with the scheduler's reason when there is one.
+    Unscheduled(Option<String>),
+    /// Its container is about to start.
+    Starting,
+    /// Its container cannot start: kubelet's reason (`ImagePullBackOff`) and message.
+    Waiting {
+        /// In a word.
+        reason: String,
+        /// In a sentence.
+        message: String,
+    },
+    /// Its container runs. That says nothing about the kernel.
+    Running,
+    /// Its container ended, and may be started again.
+    Ended {
+        /// The exit code.
+        code: i32,
+        /// kubelet's reason.
+        reason: String,
+        /// The scheduler's last words.
+        message: String,
+        /// When.
+        at: Option<Timestamp>,
+    },
+    /// The pod as a whole failed (evicted, refused by the node).
+    Failed {
+        /// In a word.
+        reason: String,
+        /// In a sentence.
+        message: String,
+    },
+}
+
+/// Why a DaemonSet's pods are not made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The DaemonSet.
+    pub daemonset: Uid,
+    /// What the API server said.
+    pub message: String,
+    /// When it said so last.
+    pub at: Timestamp,
+}

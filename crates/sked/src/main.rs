@@ -1,0 +1,2 @@
+//! The operator sked.
+fn main() {}
