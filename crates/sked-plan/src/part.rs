@@ -22,13 +22,17 @@ pub struct Part<'a> {
     pub pool: Option<&'a Pool>,
 }
 
-/// All that a SchedExt asks for: the base first, then its pools in their order.
+/// All that a SchedExt asks for: the base first, then its pools in their order. Of two pools with
+/// one name, which admission refuses, the first counts.
 pub fn parts(schedext: &SchedExt) -> impl Iterator<Item = Part<'_>> {
     let base = Part {
         schedext,
         pool: None,
     };
-    let pools = schedext.spec.pools.iter().map(move |pool| Part {
+    let pools = &schedext.spec.pools;
+    let first = |(at, pool): &(usize, &Pool)| !pools[..*at].iter().any(|one| one.name == pool.name);
+    let pools = pools.iter().enumerate().filter(first);
+    let pools = pools.map(move |(_, pool)| Part {
         schedext,
         pool: Some(pool),
     });
