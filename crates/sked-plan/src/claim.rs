@@ -21,11 +21,18 @@
 //! Nodes with a reserved label have no owner, and nobody is in conflict there. Nodes that are not
 //! ready or about to go count like any other, as they do for the DaemonSet controller.
 
+mod asker;
+mod contest;
+mod door;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use asker::Field;
+use contest::{Contest, Label};
+
 use crate::name::{NodeName, ObjectKey, OwnerId, Uid};
-use crate::observed::Fleet;
+use crate::observed::{Fleet, Node};
 
 /// How many nodes a list of examples names; the count beside it tells how many there are.
 pub const EXAMPLES: usize = 10;
@@ -45,8 +52,10 @@ pub struct Share {
     /// The generation of the spec that was looked at.
     pub generation: i64,
     /// What its base (`None`) and each pool has. A part whose DaemonSet's name somebody else has
-    /// is not here.
+    /// is not here: it asks for no node.
     pub parts: BTreeMap<Option<String>, PartShare>,
+    /// Pools whose DaemonSet would have the name of another SchedExt, which goes first.
+    pub yields: BTreeMap<String, ObjectKey>,
     /// Nodes that it asks for and another has.
     pub lost: Lost,
 }
@@ -82,6 +91,26 @@ pub struct LabelWrite {
 }
 
 /// Who owns which node.
-pub fn claim(_fleet: &Fleet) -> Claims {
-    Claims::default()
+pub fn claim(fleet: &Fleet) -> Claims {
+    let field = Field::new(fleet);
+    let mut shares = field.empty_shares();
+    let mut writes = Vec::new();
+    let mut nodes: Vec<&Node> = fleet.nodes.iter().map(|node| &**node).collect();
+    nodes.sort_by(|one, other| one.name.cmp(&other.name));
+    let mut contest = Contest::default();
+    for node in nodes {
+        let Some(label) = Label::of(node) else {
+            continue;
+        };
+        contest.hold(&field, node, label);
+        writes.extend(contest.write(&field, node, label));
+        contest.tell(&field, node, label, &mut shares);
+    }
+    let shares = field.askers.iter().zip(shares);
+    Claims {
+        shares: shares
+            .map(|(asker, share)| (asker.uid.clone(), Arc::new(share)))
+            .collect(),
+        writes,
+    }
 }
