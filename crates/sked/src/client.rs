@@ -23,7 +23,9 @@ pub(crate) enum ClientError {
         source: Box<kube::config::KubeconfigError>,
     },
     /// Nothing was named and nothing found.
-    #[error("no cluster found: run in a pod with a service account, or name a file with --kubeconfig or KUBECONFIG")]
+    #[error(
+        "no cluster found: run in a pod with a service account, or name a file with --kubeconfig or KUBECONFIG"
+    )]
     Nowhere(#[source] Box<kube::config::InferConfigError>),
     /// TLS or authentication.
     #[error("cannot make a client of the cluster's configuration")]

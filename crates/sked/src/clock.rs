@@ -20,6 +20,7 @@ impl Moment {
     }
 
     /// A moment so long after boot.
+    #[cfg(test)]
     pub(crate) const fn after_boot(duration: Duration) -> Self {
         Self(duration)
     }

@@ -40,7 +40,9 @@ const RETRY_PERIOD: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LeaderError {
     /// The lease could not be renewed in time, or somebody else has it.
-    #[error("the lease {LEASE} was lost: another manager leads, or the API server cannot be reached; this one ends and is started again")]
+    #[error(
+        "the lease {LEASE} was lost: another manager leads, or the API server cannot be reached; this one ends and is started again"
+    )]
     Lost,
     /// This machine has no name or no source of randomness.
     #[error("cannot make up a name for this manager")]
@@ -65,7 +67,12 @@ impl Candidate {
         metrics: Arc<Metrics>,
     ) -> Result<Self, LeaderError> {
         let identity = identity().map_err(LeaderError::Identity)?;
-        tracing::info!(identity, namespace, lease = LEASE, "taking part in the election");
+        tracing::info!(
+            identity,
+            namespace,
+            lease = LEASE,
+            "taking part in the election"
+        );
         metrics.leader(false);
         Ok(Self {
             leases: Api::namespaced(client, namespace),
@@ -164,7 +171,10 @@ impl Candidate {
         let mut next = self.election.renew(jiff::Timestamp::now());
         if next.is_none() {
             let lease = self.leases.get_opt(LEASE).await?;
-            next = Some(self.election.decide(lease, Moment::now(), jiff::Timestamp::now()));
+            next = Some(
+                self.election
+                    .decide(lease, Moment::now(), jiff::Timestamp::now()),
+            );
         }
         let written = match next {
             Some(Move::Create(lease)) => self.leases.create(&PostParams::default(), &lease).await,
@@ -190,7 +200,9 @@ impl Candidate {
     }
 
     async fn put(&self, lease: &Lease) -> Result<Lease, kube::Error> {
-        self.leases.replace(LEASE, &PostParams::default(), lease).await
+        self.leases
+            .replace(LEASE, &PostParams::default(), lease)
+            .await
     }
 
     /// Says something once, not every two seconds.
@@ -206,5 +218,9 @@ impl Candidate {
 fn identity() -> std::io::Result<String> {
     let host = rustix::system::uname();
     let random = std::fs::read_to_string("/proc/sys/kernel/random/uuid")?;
-    Ok(format!("{}_{}", host.nodename().to_string_lossy(), random.trim()))
+    Ok(format!(
+        "{}_{}",
+        host.nodename().to_string_lossy(),
+        random.trim()
+    ))
 }

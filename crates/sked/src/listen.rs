@@ -69,7 +69,10 @@ mod tests {
             assert_eq!(text.parse(), Ok(bind));
         }
         let wrong = Bind::At("no-port".to_owned()).listen().unwrap_err();
-        assert!(wrong.to_string().contains("cannot listen on no-port"), "{wrong}");
+        assert!(
+            wrong.to_string().contains("cannot listen on no-port"),
+            "{wrong}"
+        );
         assert!(":0".parse::<Bind>().unwrap().listen().unwrap().is_some());
     }
 }

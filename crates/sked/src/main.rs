@@ -6,6 +6,7 @@ mod claims;
 mod client;
 mod clock;
 mod controller;
+mod count;
 mod health;
 mod leader;
 mod leadership;

@@ -181,8 +181,14 @@ mod tests {
         for year in [-31_000_000, 31_000_000] {
             let lease = lease_of("one", year);
             let begin = 1_000;
-            assert_eq!(two.decide(Some(lease.clone()), at(begin), wall(0)), Move::Wait);
-            assert_eq!(two.decide(Some(lease.clone()), at(begin + 15), wall(0)), Move::Wait);
+            assert_eq!(
+                two.decide(Some(lease.clone()), at(begin), wall(0)),
+                Move::Wait
+            );
+            assert_eq!(
+                two.decide(Some(lease.clone()), at(begin + 15), wall(0)),
+                Move::Wait
+            );
             let taken = spec(two.decide(Some(lease), at(begin + 16), wall(0)));
             assert_eq!(taken.holder_identity.as_deref(), Some("two"));
             assert_eq!(taken.lease_transitions, Some(1));
@@ -205,7 +211,10 @@ mod tests {
         let mut one = candidate("one");
         one.wrote(lease_of("one", 0));
         let released = one.release(wall(5)).unwrap();
-        assert_eq!(released.spec.as_ref().unwrap().lease_duration_seconds, Some(1));
+        assert_eq!(
+            released.spec.as_ref().unwrap().lease_duration_seconds,
+            Some(1)
+        );
         let taken = spec(candidate("two").decide(Some(released), at(0), wall(6)));
         assert_eq!(taken.holder_identity.as_deref(), Some("two"));
         assert_eq!(taken.lease_duration_seconds, Some(15));
@@ -223,7 +232,10 @@ mod tests {
         one.forget_version();
         assert_eq!(one.renew(wall(8)), None);
         // Somebody else has it: then it is neither renewed nor released.
-        assert_eq!(one.decide(Some(lease_of("two", 0)), at(0), wall(8)), Move::Wait);
+        assert_eq!(
+            one.decide(Some(lease_of("two", 0)), at(0), wall(8)),
+            Move::Wait
+        );
         assert_eq!(one.holder(), Some("two"));
         assert_eq!(one.release(wall(9)), None);
     }

@@ -94,7 +94,10 @@ impl Gate {
             return Ok(Access::Unknown);
         };
         let question = access_review(user, path);
-        let answer = self.rights.create(&PostParams::default(), &question).await?;
+        let answer = self
+            .rights
+            .create(&PostParams::default(), &question)
+            .await?;
         Ok(match answer.status {
             Some(status) if status.allowed => Access::Allowed,
             _ => Access::Forbidden,

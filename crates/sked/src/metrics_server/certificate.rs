@@ -81,7 +81,10 @@ fn config((chain, key): Pair, http2: bool) -> Result<Arc<ServerConfig>, Certific
 }
 
 fn made_up() -> Result<Pair, CertificateError> {
-    let names = vec!["sked-controller-manager-metrics-service".to_owned(), "localhost".to_owned()];
+    let names = vec![
+        "sked-controller-manager-metrics-service".to_owned(),
+        "localhost".to_owned(),
+    ];
     let made = rcgen::generate_simple_self_signed(names)?;
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     Ok((vec![made.cert.der().clone()], key.into()))
@@ -100,7 +103,10 @@ fn mounted(folder: &Path) -> Result<Pair, CertificateError> {
     let chain = chain.map_err(|error| CertificateError::Pem(file, error))?;
     let (file, bytes) = read("tls.key")?;
     let key = PrivateKeyDer::from_pem_slice(&bytes);
-    Ok((chain, key.map_err(|error| CertificateError::Pem(file, error))?))
+    Ok((
+        chain,
+        key.map_err(|error| CertificateError::Pem(file, error))?,
+    ))
 }
 
 #[cfg(test)]
@@ -116,14 +122,26 @@ mod tests {
         fs::write(folder.path().join("tls.crt"), made.cert.pem()).unwrap();
         fs::write(folder.path().join("tls.key"), "no key").unwrap();
         let wrong = mounted(folder.path()).unwrap_err().to_string();
-        assert!(wrong.contains("tls.key") && wrong.contains("not PEM"), "{wrong}");
-        fs::write(folder.path().join("tls.key"), made.signing_key.serialize_pem()).unwrap();
+        assert!(
+            wrong.contains("tls.key") && wrong.contains("not PEM"),
+            "{wrong}"
+        );
+        fs::write(
+            folder.path().join("tls.key"),
+            made.signing_key.serialize_pem(),
+        )
+        .unwrap();
         config(mounted(folder.path()).unwrap(), false).unwrap();
     }
 
     #[test]
     fn http2_is_offered_only_when_asked_for() {
-        let offered = |http2| config(made_up().unwrap(), http2).unwrap().alpn_protocols.clone();
+        let offered = |http2| {
+            config(made_up().unwrap(), http2)
+                .unwrap()
+                .alpn_protocols
+                .clone()
+        };
         assert!(!offered(false).contains(&b"h2".to_vec()));
         assert!(offered(true).contains(&b"h2".to_vec()));
     }
