@@ -6,6 +6,7 @@
 
 pub mod containerd;
 mod golang;
+pub mod install_tool;
 pub mod kernel;
 pub mod kube;
 pub mod registry;
