@@ -41,7 +41,7 @@ bootstrap:
 	@lab/bootstrap
 
 prepare: bootstrap
-	$(LAB) prepare --nodes 2 $(ALL_SCHEDULERS) --signing
+	$(LAB) prepare --nodes 2 $(ALL_SCHEDULERS) --crowd --signing
 
 lint: ## Format, clippy, rustdoc, layers
 	cargo fmt --all --check

@@ -117,6 +117,9 @@ pub(crate) struct Wanted {
     /// Which schedulers' images the registry holds; repeat for several.
     #[arg(long = "scheduler", value_enum, default_values_t = [Scheduler::ScxLab], value_name = "NAME")]
     schedulers: Vec<Scheduler>,
+    /// Let kwok play nodes that are objects only: create Nodes labelled lab.schedkit.io/crowd=true.
+    #[arg(long)]
+    crowd: bool,
     /// Hold ready what signs and verifies: cosign 2 and 3, and a Sigstore of our own.
     #[arg(long)]
     signing: bool,
@@ -175,6 +178,7 @@ impl Args {
             nodes: wanted.nodes,
             kernel: wanted.kernel.clone(),
             schedulers: wanted.schedulers.clone(),
+            crowd: wanted.crowd,
             signing: wanted.signing,
             ..self.plain_order()
         }

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::crowd;
 use crate::network::{self, API};
 use crate::parts::kube::Binaries;
 use crate::pki::{self, Identity, Pki, PkiError};
@@ -38,6 +39,7 @@ pub fn start(
     binaries: &Binaries,
     pki: &Pki,
     outside: &str,
+    crowd: Option<&Path>,
 ) -> Result<Vec<Service>, ControlPlaneError> {
     let inside = format!("https://{API}");
     let admin = pki.client("admin", "admin", "system:masters")?;
@@ -60,12 +62,48 @@ pub fn start(
             .is_ok_and(|output| output.status.success())
     };
     api_server.wait_until(PATIENCE, || listens(API) && readyz())?;
-    let mut controller_manager = start_controller_manager(state, binaries, pki, &inside)?;
-    let mut scheduler = start_scheduler(state, binaries, pki, &inside)?;
+    let pace = Pace::of(crowd);
+    let mut controller_manager = start_controller_manager(state, binaries, pki, &inside, pace)?;
+    let mut scheduler = start_scheduler(state, binaries, pki, &inside, pace)?;
     let own = |port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
     controller_manager.wait_until(PATIENCE, || listens(own(10257)))?;
     scheduler.wait_until(PATIENCE, || listens(own(10259)))?;
-    Ok(vec![etcd, api_server, controller_manager, scheduler])
+    let mut services = vec![etcd, api_server, controller_manager, scheduler];
+    if let Some(program) = crowd {
+        let config = state.path("kubeconfig");
+        services.push(crowd::start(state, program, &inside, &config)?);
+    }
+    Ok(services)
+}
+
+/// How fast the controllers may ask the API server. With thousands of nodes their usual pace takes
+/// minutes, and on two processors heartbeats come late: nobody is called lost then.
+#[derive(Clone, Copy)]
+enum Pace {
+    Usual,
+    Crowd,
+}
+
+impl Pace {
+    fn of(crowd: Option<&Path>) -> Self {
+        crowd.map_or(Self::Usual, |_| Self::Crowd)
+    }
+
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Usual => &[],
+            Self::Crowd => &["--kube-api-qps=1000", "--kube-api-burst=1000"],
+        }
+    }
+
+    fn controllers(self) -> &'static [&'static str] {
+        match self {
+            Self::Usual => &[],
+            Self::Crowd => {
+                &["--controllers=*,-node-lifecycle-controller,-taint-eviction-controller"]
+            }
+        }
+    }
 }
 
 fn listens(address: SocketAddrV4) -> bool {
@@ -144,6 +182,7 @@ fn start_controller_manager(
     binaries: &Binaries,
     pki: &Pki,
     server: &str,
+    pace: Pace,
 ) -> Result<Service, ControlPlaneError> {
     let who = pki.client(
         "controller-manager",
@@ -158,6 +197,7 @@ fn start_controller_manager(
         "--leader-elect=false",
         "--use-service-account-credentials",
     ]);
+    command.args(pace.flags()).args(pace.controllers());
     command.arg("--kubeconfig").arg(&config);
     command
         .arg("--service-account-private-key-file")
@@ -175,6 +215,7 @@ fn start_scheduler(
     binaries: &Binaries,
     pki: &Pki,
     server: &str,
+    pace: Pace,
 ) -> Result<Service, ControlPlaneError> {
     let who = pki.client("scheduler", "system:kube-scheduler", "lab")?;
     let config = state.path("scheduler.kubeconfig");
@@ -182,6 +223,7 @@ fn start_scheduler(
     let mut command = network::insider(binaries.program("kube-scheduler"));
     command
         .args(["--bind-address=127.0.0.1", "--leader-elect=false"])
+        .args(pace.flags())
         .arg("--kubeconfig")
         .arg(&config);
     Ok(Service::start(

@@ -94,6 +94,8 @@ pub struct Order {
     pub kernel: String,
     /// Which scheduler images to hold ready.
     pub schedulers: Vec<Scheduler>,
+    /// Whether kwok plays nodes that are objects only; see [`crate::crowd`].
+    pub crowd: bool,
     /// Whether to hold ready what signs and verifies: both editions of cosign and a Sigstore.
     pub signing: bool,
     /// Fixed port of the API server on this machine's loopback; any free one otherwise.
@@ -119,6 +121,7 @@ impl Order {
             nodes: 1,
             kernel: DEFAULT_KERNEL.to_owned(),
             schedulers: vec![Scheduler::ScxLab],
+            crowd: false,
             signing: false,
             api_port: None,
             registry_port: None,

@@ -5,6 +5,7 @@
 //! slow ones side by side.
 
 pub mod containerd;
+pub mod crowd;
 mod golang;
 pub mod install_tool;
 pub mod kernel;
@@ -42,6 +43,8 @@ const TO_MAKE_DISKS: &[&str] = &["debian-archive-keyring", "e2fsprogs", "kmod", 
 pub struct Parts {
     /// Kubernetes, where the ground has it.
     pub binaries: Option<Binaries>,
+    /// kwok, if a crowd of nodes was asked for.
+    pub crowd: Option<PathBuf>,
     /// What nodes boot from, where the ground has nodes.
     pub node: Option<NodeParts>,
     /// The registry's program.
@@ -139,6 +142,7 @@ pub fn gather(cache: &Cache, order: &Order, reporter: &Reporter) -> Result<Parts
 #[derive(Default)]
 struct GoPrograms {
     binaries: Option<Binaries>,
+    crowd: Option<PathBuf>,
     referrers: Option<PathBuf>,
     tools: Option<Tools>,
 }
@@ -186,6 +190,7 @@ fn make(
     }
     let GoPrograms {
         binaries,
+        crowd,
         referrers,
         tools,
     } = programs;
@@ -201,6 +206,7 @@ fn make(
     });
     Ok(Parts {
         binaries,
+        crowd,
         node,
         registry,
         referrers,
@@ -226,6 +232,10 @@ impl Shop {
         Ok(Yield::Go(GoPrograms {
             binaries: kubernetes
                 .then(|| kube::make(cache, reporter))
+                .transpose()?,
+            crowd: order
+                .crowd
+                .then(|| crowd::make(cache, reporter))
                 .transpose()?,
             referrers: referrers
                 .then(|| signing::make_sigstore(cache, reporter))
@@ -323,7 +333,8 @@ impl Missing {
         }
         Self {
             packages: debian::missing_packages(&packages),
-            go: order.ground.has_kubernetes() && kube::is_missing(cache),
+            go: (order.ground.has_kubernetes() && kube::is_missing(cache))
+                || (order.crowd && crowd::is_missing(cache)),
             signing,
             rust,
             debian: disk || registry::is_missing(cache),

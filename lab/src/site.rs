@@ -109,7 +109,7 @@ impl Site<'_> {
         if let (Some(binaries), Some(pki)) = (&parts.binaries, &pki) {
             let outside = format!("https://127.0.0.1:{api_port}");
             services.extend(reporter.step("starting the control plane", || {
-                control_plane::start(state, binaries, pki, &outside)
+                control_plane::start(state, binaries, pki, &outside, parts.crowd.as_deref())
             })?);
         }
         for (node, vm) in nodes.iter().zip(&mut vms) {

@@ -38,8 +38,11 @@ fn main() -> anyhow::Result<ExitCode> {
         host: &host,
         node: host.node()?,
     };
-    let met = [bench.run()?, bench.switch("scx_lab", "scx_bpfland")?];
-    Ok(if met == [true; 2] {
+    let mut met = bench.run()?;
+    for driver in ["podman", "containerd"] {
+        met &= bench.switch(driver, "scx_lab", "scx_bpfland")?;
+    }
+    Ok(if met {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -79,30 +82,32 @@ impl Bench<'_> {
         )
     }
 
-    fn switch(&self, one: &str, other: &str) -> anyhow::Result<bool> {
+    fn switch(&self, driver: &str, one: &str, other: &str) -> anyhow::Result<bool> {
         let mut figures = [one, other].map(|name| (name, Vec::new(), Vec::new()));
         let mut kernel_gaps = Vec::new();
-        self.node
-            .must(&format!("schedctl pull {one}; schedctl pull {other}"))?;
+        for name in [one, other] {
+            self.node
+                .must(&format!("schedctl -d {driver} pull {name}"))?;
+        }
         for _ in 0..SWITCHES {
             for (name, attaches, gaps) in &mut figures {
                 let rival = if *name == one { other } else { one };
-                attaches.push(self.milliseconds(&["run", name], "attach_ms")?);
-                self.end(&format!("schedctl stop {name}"))?;
-                self.milliseconds(&["run", rival], "attach_ms")?;
+                attaches.push(self.milliseconds(&["-d", driver, "run", name], "attach_ms")?);
+                self.end(&format!("schedctl -d {driver} stop {name}"))?;
+                self.milliseconds(&["-d", driver, "run", rival], "attach_ms")?;
                 let mark = self.node.mark("switch")?;
-                let words = ["switch", name, "--probation", "0s"];
+                let words = ["-d", driver, "switch", name, "--probation", "0s"];
                 gaps.push(self.milliseconds(&words, "gap_ms")?);
                 let gone = self.node.await_kernel(&mark, DISABLED, PATIENCE)?;
                 let there = self.node.await_kernel(&gone, ENABLED, PATIENCE)?;
                 kernel_gaps.push((*name, milliseconds(there.at - gone.at)));
-                self.end(&format!("schedctl stop {name}"))?;
+                self.end(&format!("schedctl -d {driver} stop {name}"))?;
             }
         }
         let mut met = true;
         for (name, attaches, gaps) in figures {
             let own = ("its attach", median(attaches));
-            let what = format!("gap, {name}");
+            let what = format!("gap, {driver}, {name}");
             met &= beside(&what, "ms", median(gaps), own, MOST_OF_ATTACH)?;
             let kernel = kernel_gaps.iter().filter(|(whose, _)| *whose == name);
             let kernel = median(kernel.map(|(_, gap)| *gap).collect());

@@ -2,10 +2,8 @@
 //! says is shown until it ends. containerd keeps both streams in one file, so that only words are
 //! held against what was said, and not the stream.
 
-use crate::ground::{Machine, PATIENCE, machine};
+use crate::ground::{Machine, PATIENCE, drivers_or, machine};
 use crate::schema;
-
-const DRIVERS: [&str; 2] = ["podman", "containerd"];
 
 #[test]
 fn what_was_pulled_need_not_be_fetched_again() {
@@ -18,7 +16,7 @@ fn what_was_pulled_need_not_be_fetched_again() {
     );
     machine.host().sign_all("odd/pulled").unwrap();
     let image = machine.image("odd/pulled:1");
-    for driver in DRIVERS {
+    for driver in drivers_or("containerd") {
         for result in ["pulled", "cached"] {
             let (code, said) = machine.json(&["-d", driver, "pull", &image]);
             assert_eq!((code, &said["result"]), (0, &result.into()), "{said:#}");
@@ -36,7 +34,7 @@ fn what_was_pulled_need_not_be_fetched_again() {
 #[test]
 fn whoever_follows_the_log_is_done_when_the_scheduler_is() {
     let machine = machine();
-    for driver in DRIVERS {
+    for driver in drivers_or("podman") {
         machine.must(&["-d", driver, "run", "scx_lab"]);
         let follow = ["schedctl", "-d", driver, "logs", "--follow"];
         let job = machine.node().background(&follow).unwrap();
@@ -57,7 +55,7 @@ fn whoever_follows_the_log_is_done_when_the_scheduler_is() {
 #[test]
 fn whoever_stays_sees_all_and_ends_with_the_schedulers_code() {
     let machine = machine();
-    for driver in DRIVERS {
+    for driver in drivers_or("containerd") {
         let run = ["-d", driver, "run", "scx_lab", "--attach", "--"];
         let fault = ["--fault", "exit", "--after", "3s"];
         let said = machine.schedctl(&[&run[..], &fault].concat());
@@ -79,7 +77,7 @@ fn whoever_stays_sees_all_and_ends_with_the_schedulers_code() {
 #[test]
 fn ctrl_c_ends_the_scheduler_that_is_stayed_with() {
     let machine = machine();
-    for driver in DRIVERS {
+    for driver in drivers_or("podman") {
         let said = interrupted(&machine, driver);
         assert!(
             said.words().contains("EXIT: unregistered from user space"),

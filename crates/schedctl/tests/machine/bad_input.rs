@@ -5,10 +5,8 @@ use lab::oci::{Blob, Image};
 use lab::{Daemon, Said};
 use serde_json::{Value, json};
 
-use crate::ground::{Machine, machine};
+use crate::ground::{DRIVERS, Machine, machine};
 use crate::schema;
-
-const DRIVERS: [&str; 2] = ["podman", "containerd"];
 
 /// It ended so and said all of this.
 fn told(said: &Said, code: i32, parts: &[&str]) {

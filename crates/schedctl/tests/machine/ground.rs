@@ -22,6 +22,16 @@ pub(crate) const PODMAN: &str = "podman run --privileged --pid=host --network=ho
 /// Both runtimes, as schedctl's `--driver` calls them.
 pub(crate) const DRIVERS: [&str; 2] = ["podman", "containerd"];
 
+/// For a test whose subject is not the runtime: both when time does not matter, otherwise the one
+/// that is named.
+pub(crate) fn drivers_or(usual: &'static str) -> Vec<&'static str> {
+    if cfg!(feature = "long") {
+        DRIVERS.to_vec()
+    } else {
+        vec![usual]
+    }
+}
+
 /// A turn on the machine.
 pub(crate) struct Machine {
     host: &'static Host,

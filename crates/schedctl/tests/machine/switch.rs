@@ -1,12 +1,12 @@
 //! `switch` beyond the good case: nothing to replace, nothing to do, an old one that will not go,
 //! a new one that will not come, and somebody who presses Ctrl-C.
 
-use crate::ground::{DRIVERS, PATIENCE, machine};
+use crate::ground::{DRIVERS, PATIENCE, drivers_or, machine};
 
 #[test]
 fn it_starts_where_nothing_runs_and_does_nothing_where_it_runs_already() {
     let machine = machine();
-    for driver in DRIVERS {
+    for driver in drivers_or("containerd") {
         let switch = ["-d", driver, "switch", "scx_lab", "--probation", "0s"];
         let (code, said) = machine.json(&switch);
         assert_eq!((code, &said["result"]), (0, &"attached".into()), "{said}");
@@ -53,7 +53,7 @@ fn the_old_one_is_back_in_its_own_container_when_the_new_one_fails() {
 #[test]
 fn an_old_one_that_does_not_listen_is_killed_after_its_grace() {
     let machine = machine();
-    for driver in DRIVERS {
+    for driver in drivers_or("podman") {
         let deaf = ["--", "--fault", "ignore-sigterm"];
         machine.must(&[&["-d", driver, "run", "scx_lab"], &deaf[..]].concat());
         machine.must(&["-d", driver, "switch", "scx_lab", "--probation", "0s"]);
@@ -66,7 +66,7 @@ fn an_old_one_that_does_not_listen_is_killed_after_its_grace() {
 #[test]
 fn ctrl_c_in_the_middle_goes_back() {
     let machine = machine();
-    for driver in DRIVERS {
+    for driver in drivers_or("containerd") {
         machine.must(&["-d", driver, "run", "scx_bpfland"]);
         let slow = ["--", "--fault", "slow-attach", "--after", "1h"];
         let words = ["schedctl", "-d", driver, "switch", "scx_lab"];

@@ -1,7 +1,7 @@
 //! `--trial`: what nobody confirms goes by itself and what ran before comes back, whatever becomes
 //! of schedctl, of the terminal and of the one who stands by.
 
-use crate::ground::{DRIVERS, Machine, machine};
+use crate::ground::{DRIVERS, Machine, drivers_or, machine};
 
 const BPFLAND: [&str; 5] = ["switch", "scx_bpfland", "--probation", "0s", "--trial"];
 
@@ -46,7 +46,7 @@ fn what_nobody_confirms_goes_and_what_ran_before_comes_back() {
 fn a_starter_that_is_killed_leaves_one_behind_who_goes_back_at_once() {
     let machine = machine();
     let trial = "1h";
-    for driver in DRIVERS {
+    for driver in drivers_or("podman") {
         for (step, later) in [("guard", "0"), ("start", "0"), ("start", "1")] {
             let run = [
                 "-d",
@@ -113,7 +113,7 @@ fn a_closed_terminal_ends_no_trial_and_keeps_none() {
 #[test]
 fn what_is_confirmed_stays_and_what_is_stopped_goes_with_the_spare() {
     let machine = machine();
-    for driver in DRIVERS {
+    for driver in drivers_or("containerd") {
         try_bpfland(&machine, driver, "1h");
         assert_eq!(machine.containers(), 2);
         let seq = machine.enable_seq();
@@ -149,7 +149,7 @@ fn a_candidate_that_the_kernel_throws_out_is_replaced_at_once() {
 #[test]
 fn when_the_one_who_stands_by_is_killed_too_the_next_command_goes_back() {
     let machine = machine();
-    for driver in DRIVERS {
+    for driver in drivers_or("podman") {
         try_bpfland(&machine, driver, "1h");
         for guard in machine.guards() {
             machine.shell(&format!("kill -KILL {guard}"));
