@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use lab::cache::Cache;
+use lab::parts::install_tool::{self, InstallTool};
+use lab::progress::Reporter;
 use lab::{Ground, Lab, Order, Said};
 use serde_json::{Value, json};
 
@@ -36,6 +39,13 @@ pub(crate) fn lab() -> &'static Lab {
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// kustomize or helm, as `make` has them.
+pub(crate) fn tool(tool: InstallTool) -> PathBuf {
+    let order = Order::new("none", Ground::ControlPlane, Path::new(".lab"));
+    let quiet = Reporter::new(std::io::sink());
+    install_tool::make(&Cache::new(order.cache), tool, &quiet).unwrap()
 }
 
 /// The administrator.
