@@ -10,7 +10,7 @@ CONTAINERD := debian 1.7 2
 ALL_SCHEDULERS := --scheduler scx_lab --scheduler scx_bpfland
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long bench prepare lint unit fuzz e2e deny mutants static man bootstrap
+.PHONY: help demo test test-long bench prepare lint unit fuzz e2e deny mutants static man manifests bootstrap
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ static: bootstrap ## The programs as they are released: static, optimised, in ta
 man: ## schedctl's man pages and shell completions, into dist/man
 	cargo run --quiet --package xtask --features man -- man dist/man
 
+manifests: ## What config/ and docs/ derive from sked's types
+	cargo run --quiet --package xtask --features manifests -- manifests
+
 bootstrap:
 	@lab/bootstrap
 
@@ -51,7 +54,7 @@ lint: ## Format, clippy, rustdoc, layers
 	cargo run --quiet --package xtask -- tidy
 
 unit: ## Tests that need no root, no lab and no network
-	cargo test --workspace --locked
+	cargo test --workspace --features xtask/manifests --locked
 
 fuzz: ## A short run of every fuzz target; the long one is part of test-long
 	FUZZ_SEED=1 fuzz/run 10
@@ -65,6 +68,7 @@ e2e: prepare ## Tests on a real control plane, a virtual machine and a cluster o
 	cargo test --package schedctl --features e2e --locked --test trust -- --test-threads=1
 	cargo test --package schedkit-runtime --features e2e --locked --test podman -- --test-threads=1
 	for edition in $(CONTAINERD); do SCHEDKIT_CONTAINERD=$$edition cargo test --package schedkit-runtime --features e2e --locked --test containerd -- --test-threads=1 || exit 1; done
+	cargo test --package sked-api --features e2e --locked --test admission -- --test-threads=1
 	cargo test --package lab --features e2e --locked --no-fail-fast $(E2E) -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test machine -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package schedctl --features e2e --locked --test machine -- --test-threads=1 --nocapture

@@ -45,7 +45,8 @@ pub fn start(
     let admin = pki.client("admin", "admin", "system:masters")?;
     write_kubeconfig(&state.path("kubeconfig"), outside, pki, &admin)?;
     let etcd = start_etcd(state, binaries)?;
-    let mut api_server = start_api_server(state, binaries, pki)?;
+    let pace = Pace::of(crowd);
+    let mut api_server = start_api_server(state, binaries, pki, pace)?;
     let readyz = || {
         network::insider(binaries.program("kubectl"))
             .arg("--kubeconfig")
@@ -62,7 +63,6 @@ pub fn start(
             .is_ok_and(|output| output.status.success())
     };
     api_server.wait_until(PATIENCE, || listens(API) && readyz())?;
-    let pace = Pace::of(crowd);
     let mut controller_manager = start_controller_manager(state, binaries, pki, &inside, pace)?;
     let mut scheduler = start_scheduler(state, binaries, pki, &inside, pace)?;
     let own = |port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
@@ -96,7 +96,15 @@ impl Pace {
         }
     }
 
-    fn controllers(self) -> &'static [&'static str] {
+    /// Nobody takes the taint of a new node away where kubelets are played.
+    fn admission(self) -> &'static [&'static str] {
+        match self {
+            Self::Usual => &[],
+            Self::Crowd => &["--disable-admission-plugins=TaintNodesByCondition"],
+        }
+    }
+
+    fn patience(self) -> &'static [&'static str] {
         match self {
             Self::Usual => &[],
             Self::Crowd => {
@@ -135,6 +143,7 @@ fn start_api_server(
     state: &State,
     binaries: &Binaries,
     pki: &Pki,
+    pace: Pace,
 ) -> Result<Service, ControlPlaneError> {
     let own = pki.api_server()?;
     let to_kubelets = pki.client("api-server-to-kubelet", "api-server", "system:masters")?;
@@ -152,6 +161,7 @@ fn start_api_server(
         "--allow-privileged=true",
         "--kubelet-preferred-address-types=InternalIP",
     ]);
+    command.args(pace.admission());
     for (flag, file) in [
         ("tls-cert-file", &own.certificate),
         ("tls-private-key-file", &own.key),
@@ -197,7 +207,7 @@ fn start_controller_manager(
         "--leader-elect=false",
         "--use-service-account-credentials",
     ]);
-    command.args(pace.flags()).args(pace.controllers());
+    command.args(pace.flags()).args(pace.patience());
     command.arg("--kubeconfig").arg(&config);
     command
         .arg("--service-account-private-key-file")

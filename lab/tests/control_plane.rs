@@ -57,3 +57,34 @@ fn a_second_lab_prepares_nothing() {
         ["filling the registry", "starting the control plane"]
     );
 }
+
+#[test]
+fn a_crowd_of_nodes_runs_pods_and_lets_go_of_them() {
+    let mut order = order("test-crowd", Ground::ControlPlane, 0);
+    order.crowd = true;
+    let lab = up(&order);
+    let (label, value) = lab::crowd::LABEL;
+    let objects = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "one", "labels": {label: value}}},
+        {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "everywhere"}, "spec": {
+            "selector": {"matchLabels": {"name": "everywhere"}},
+            "template": {
+                "metadata": {"labels": {"name": "everywhere"}},
+                "spec": {"containers": [{"name": "nothing", "image": "nothing"}]},
+            },
+        }},
+    ]});
+    let file = lab.state().path("objects.json");
+    std::fs::write(&file, objects.to_string()).unwrap();
+    let applied = kubectl(&lab, &["apply", "-f", file.to_str().unwrap()]);
+    assert_eq!(applied.status, 0, "{}", applied.err);
+    let minute = Duration::from_secs(60);
+    let pods = || kubectl(&lab, &["get", "pods", "--no-headers"]).out;
+    eventually("the pod runs", minute, || {
+        pods().contains("Running").then_some(())
+    });
+    kubectl(&lab, &["delete", "daemonset", "everywhere"]);
+    eventually("the pod is gone", minute, || {
+        pods().is_empty().then_some(())
+    });
+}

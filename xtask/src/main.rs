@@ -1,11 +1,14 @@
 //! Chores of the workspace. `cargo run -p xtask -- tidy` checks what no compiler does;
 //! `-- mutants` removes checks and sees whether a test misses them (with words: those checks only
 //! that have one of the words in their name); `-- man FOLDER`, with the feature `man`, writes
-//! schedctl's man pages and completions.
+//! schedctl's man pages and completions; `-- manifests`, with the feature `manifests`, writes what
+//! `config/` and `docs/` derive from sked's types.
 
 mod layers;
 #[cfg(feature = "man")]
 mod man;
+#[cfg(feature = "manifests")]
+mod manifests;
 mod mutants;
 mod rooms;
 
@@ -25,9 +28,14 @@ fn main() -> anyhow::Result<ExitCode> {
             man::write(Path::new(words.get(1).map_or("target/man", String::as_str)))?;
             Vec::new()
         }
+        #[cfg(feature = "manifests")]
+        Some("manifests") => {
+            manifests::write(Path::new("."))?;
+            Vec::new()
+        }
         _ => bail!(
             "usage: cargo run -p xtask -- tidy | mutants [WORD…], or cargo run -p xtask \
-             --features man -- man [FOLDER]"
+             --features man -- man [FOLDER], or cargo run -p xtask --features manifests -- manifests"
         ),
     };
     for complaint in &complaints {

@@ -10,3 +10,6 @@ pub const ROOT_SCHEDULER: (&str, &str) = ("sked.schedkit.io/root-scheduler", "tr
 pub const OWNER: &str = "sked.schedkit.io/owner";
 /// The scheduler's container.
 pub const CONTAINER: &str = "scx";
+/// What [`OWNER`] says of a node where no scheduler of ours may run: its kernel has no sched_ext,
+/// somebody else's scheduler is attached, or ours was taken off after failures.
+pub const RESERVED: [&str; 3] = ["unsupported", "foreign", "quarantined"];

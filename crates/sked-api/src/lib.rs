@@ -1,9 +1,11 @@
 //! What is said to sked and what it says back: the resource `SchedExt`.
 //!
 //! Types only, so that a planner, a tool or a test can hold one without a client. The words that
-//! other programs rely on (labels, conditions, reasons) are here and nowhere else.
+//! other programs rely on (labels, conditions, reasons) are here and nowhere else, and so is what
+//! the API server refuses ([`crd`]).
 
 pub mod condition;
+pub mod crd;
 pub mod label;
 pub mod pool;
 pub mod schedext;

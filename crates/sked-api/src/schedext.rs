@@ -19,11 +19,20 @@ use crate::status::SchedExtStatus;
     group = "sked.schedkit.io",
     version = "v1",
     kind = "SchedExt",
+    doc = "Which scheduler runs on which nodes, and what became of it.",
     namespaced,
     shortname = "sx",
     category = "schedkit",
     status = "SchedExtStatus",
-    derive = "PartialEq"
+    derive = "PartialEq",
+    printcolumn = r#"{"name":"Sched","type":"string","jsonPath":".spec.sched"}"#,
+    printcolumn = r#"{"name":"Desired","type":"integer","jsonPath":".status.counts.desired"}"#,
+    printcolumn = r#"{"name":"Attached","type":"integer","jsonPath":".status.counts.attached"}"#,
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
+    printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].reason"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name":"Revision","type":"string","priority":1,"jsonPath":".status.revision"}"#,
+    printcolumn = r#"{"name":"Conflicts","type":"integer","priority":1,"jsonPath":".status.counts.conflicted"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SchedExtSpec {

@@ -1,38 +1,82 @@
 //! Who owns which node: one owner each, over all SchedExts and pools.
+//!
+//! ```text
+//! who asks      a SchedExt asks for a node through its first pool that fits, else through its base
+//! who gets it   the highest priority; among those
+//!                 the incumbent (the node's label names it; without such a label: its pod is there)
+//!                 else the oldest, else the first by namespace and name
+//! label         written where the template of any other DaemonSet would let a pod in as well,
+//!               wanted or still live; removed where no other would any more
+//! ```
+//!
+//! Rank, against which an incumbent keeps its node, is the priority alone. Age and name settle
+//! only what nobody has yet: else an older SchedExt that is widened would push a younger one off
+//! nodes where it has worked for months. Between the parts of one SchedExt there is no
+//! incumbent: its author said which part a node is for.
+//!
+//! Templates let a pod in where there is no label. So what counts as a door is what a SchedExt
+//! asks for *and* what its live DaemonSet still says: a rival that is gone or has narrowed keeps
+//! the label in place until its DaemonSet has followed.
+//!
+//! Nodes with a reserved label have no owner, and nobody is in conflict there. Nodes that are not
+//! ready or about to go count like any other, as they do for the DaemonSet controller.
+
+mod asker;
+mod contest;
+mod door;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use asker::Field;
+use contest::{Contest, Label};
+
 use crate::name::{NodeName, ObjectKey, OwnerId, Uid};
-use crate::observed::Fleet;
+use crate::observed::{Fleet, Node};
+
+/// How many nodes a list of examples names; the count beside it tells how many there are.
+pub const EXAMPLES: usize = 10;
 
 /// Who owns which node, and what has to be written on nodes to make it so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// Each SchedExt's part, by its uid.
+    /// Each SchedExt's part, by its uid. Those that are being deleted have none.
     pub shares: BTreeMap<Uid, Arc<Share>>,
-    /// What nodes' owner labels must become.
+    /// What nodes' owner labels must become, by node.
     pub writes: Vec<LabelWrite>,
 }
 
 /// One SchedExt's part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// How many nodes its base (`None`) and each pool has.
-    pub nodes: BTreeMap<Option<String>, usize>,
+    /// The generation of the spec that was looked at.
+    pub generation: i64,
+    /// What its base (`None`) and each pool has. A part whose DaemonSet's name somebody else has
+    /// is not here: it asks for no node.
+    pub parts: BTreeMap<Option<String>, PartShare>,
+    /// Pools whose DaemonSet would have the name of another SchedExt, which goes first.
+    pub yields: BTreeMap<String, ObjectKey>,
     /// Nodes that it asks for and another has.
-    pub lost: Vec<Lost>,
-    /// Nodes whose label must be written before its DaemonSets may be created or widened.
+    pub lost: Lost,
+}
+
+/// What a base or a pool has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartShare {
+    /// On how many nodes it should run.
+    pub nodes: usize,
+    /// Nodes whose label must be written before its DaemonSet may be created or changed: a rival
+    /// is or will be there, and its DaemonSet as it is would not run there. The first few.
     pub waits_for: Vec<NodeName>,
 }
 
-/// A node that another SchedExt has.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Nodes that other SchedExts have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// The node.
-    pub node: NodeName,
-    /// Who has it.
-    pub winner: ObjectKey,
+    /// How many.
+    pub count: usize,
+    /// The first few by name, each with who has it.
+    pub nodes: Vec<(NodeName, ObjectKey)>,
 }
 
 /// A change of one node's owner label.
@@ -47,6 +91,26 @@ pub struct LabelWrite {
 }
 
 /// Who owns which node.
-pub fn claim(_fleet: &Fleet) -> Claims {
-    Claims::default()
+pub fn claim(fleet: &Fleet) -> Claims {
+    let field = Field::new(fleet);
+    let mut shares = field.empty_shares();
+    let mut writes = Vec::new();
+    let mut nodes: Vec<&Node> = fleet.nodes.iter().map(|node| &**node).collect();
+    nodes.sort_by(|one, other| one.name.cmp(&other.name));
+    let mut contest = Contest::default();
+    for node in nodes {
+        let Some(label) = Label::of(node) else {
+            continue;
+        };
+        contest.hold(&field, node, label);
+        writes.extend(contest.write(&field, node, label));
+        contest.tell(&field, node, label, &mut shares);
+    }
+    let shares = field.askers.iter().zip(shares);
+    Claims {
+        shares: shares
+            .map(|(asker, share)| (asker.uid.clone(), Arc::new(share)))
+            .collect(),
+        writes,
+    }
 }

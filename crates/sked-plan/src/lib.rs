@@ -9,11 +9,16 @@
 //! Nothing here can talk to a cluster: there is no client to import. `now` is part of what was
 //! observed. [`check`] judges what the others decided, by rules of its own.
 
+pub mod check;
 pub mod claim;
+pub mod daemonset;
 pub mod name;
 pub mod observed;
+pub mod part;
+pub mod placement;
 pub mod plan;
 pub mod shape;
+pub mod status;
 
 pub use name::{NodeName, ObjectKey, OwnerId, Uid};
 pub use observed::{Fleet, LiveDaemonSet, LivePod, Node, Observed};

@@ -1,5 +1,7 @@
 //! What was observed, as plain data: buildable without a cluster.
 
+mod read;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,7 +10,11 @@ use k8s_openapi::api::core::v1::Taint;
 use sked_api::SchedExt;
 
 use crate::claim::Share;
-use crate::name::{NodeName, ObjectKey, OwnerId, Uid};
+use crate::name::{NodeName, ObjectKey, Uid};
+use crate::placement::Placement;
+use crate::shape::Shape;
+
+pub use read::NotADaemonSet;
 
 /// Everything that decides who owns which node.
 #[derive(Clone, Debug, Default)]
@@ -17,15 +23,19 @@ pub struct Fleet {
     pub schedexts: Vec<Arc<SchedExt>>,
     /// All nodes.
     pub nodes: Vec<Arc<Node>>,
-    /// Which DaemonSet's pods are on which node already.
-    pub running: BTreeMap<NodeName, Vec<OwnerId>>,
+    /// All DaemonSets that SchedExts control, and those that have a name which one needs. What a
+    /// live one still says counts as much as what its SchedExt asks for by now.
+    pub daemonsets: Vec<Arc<LiveDaemonSet>>,
+    /// All pods of those DaemonSets.
+    pub pods: Vec<Arc<LivePod>>,
 }
 
-/// A node, trimmed to what matters here.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// A node, trimmed to what matters here. Whether it is ready or about to go does not: the
+/// DaemonSet controller keeps pods on such nodes too.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// Its name.
-    pub name: String,
+    pub name: NodeName,
     /// All its labels, the owner's among them.
     pub labels: BTreeMap<String, String>,
     /// What keeps pods away.
@@ -49,8 +59,8 @@ pub struct Observed {
     pub now: Timestamp,
 }
 
-/// A DaemonSet as the API server has it, trimmed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A DaemonSet as the API server has it, trimmed; [`LiveDaemonSet::read`] makes one.
+#[derive(Clone, Debug, PartialEq)]
 pub struct LiveDaemonSet {
     /// Namespace and name.
     pub key: ObjectKey,
@@ -63,7 +73,9 @@ pub struct LiveDaemonSet {
     /// Who else controls it, as a person would say it (`Deployment/web`).
     pub stranger: Option<String>,
     /// A hash of everything in it that is ours to say; see [`crate::shape`].
-    pub shape: crate::shape::Shape,
+    pub shape: Shape,
+    /// Which nodes its template lets in, but for the owner label.
+    pub placement: Arc<Placement>,
     /// Whether it is being deleted.
     pub deleting: bool,
     /// The spec's generation, and the one that the DaemonSet controller has seen.

@@ -1,10 +1,14 @@
-//! What to do for one SchedExt.
+//! What to do for one SchedExt: which DaemonSets to make, to put right, to remove.
+//!
+//! The manager carries the steps out in their order. Nothing here looks at nodes: where a
+//! DaemonSet may go is in its share of the claims.
 
 use k8s_openapi::api::apps::v1::DaemonSet;
-use sked_api::SchedExtStatus;
 
-use crate::name::{ObjectKey, Uid};
+use crate::name::{NodeName, ObjectKey, Uid};
 use crate::observed::Observed;
+
+pub use crate::status::status;
 
 /// What to do. Nothing is left to choose.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,6 +17,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Names that it needs and somebody else has.
     pub taken: Vec<Taken>,
+    /// DaemonSets that must wait.
+    pub held: Vec<Held>,
 }
 
 /// One write.
@@ -20,7 +26,8 @@ pub struct Plan {
 pub enum Step {
     /// There is none yet.
     Create(Box<DaemonSet>),
-    /// There is one that differs: all that is ours to say is said again.
+    /// There is one that differs: all that is ours to say is said again. What is to be written is
+    /// [`crate::daemonset::overlay`] over the object as it is then.
     Replace {
         /// What it becomes.
         wanted: Box<DaemonSet>,
@@ -45,7 +52,27 @@ pub struct Taken {
     pub by: String,
 }
 
-/// How the writes went: the first that failed, as a person would say it.
+/// A DaemonSet that must wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Which.
+    pub key: ObjectKey,
+    /// What for.
+    pub until: Until,
+}
+
+/// What a DaemonSet waits for. Each of them is followed by an event that wakes the manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// The claims have looked at the spec as it is now.
+    Claimed,
+    /// These nodes say who owns them.
+    Labelled(Vec<NodeName>),
+    /// The DaemonSet of the same name that is being deleted is gone.
+    Gone,
+}
+
+/// How the writes went: the first that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// What went wrong.
@@ -56,19 +83,29 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// What was attempted.
-    pub attempt: String,
+    pub attempt: Attempt,
+    /// On which DaemonSet.
+    pub key: ObjectKey,
     /// The API server's HTTP status, when it answered.
     pub status: Option<u16>,
+    /// Its reason in a word (`Forbidden`, `AlreadyExists`), when it gave one.
+    pub reason: String,
     /// What it said.
     pub message: String,
+}
+
+/// What was attempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// To make it.
+    Create,
+    /// To put it right.
+    Replace,
+    /// To remove it.
+    Delete,
 }
 
 /// What to do for one SchedExt.
 pub fn plan(_observed: &Observed) -> Plan {
     Plan::default()
-}
-
-/// What to say about it.
-pub fn status(_observed: &Observed, _plan: &Plan, _outcome: &Outcome) -> SchedExtStatus {
-    SchedExtStatus::default()
 }

@@ -1,0 +1,187 @@
+//! How large everything may be, and what it is when nothing is said.
+//!
+//! A limit is no opinion about taste: without one the API server cannot tell what a rule costs and
+//! refuses it, and one SchedExt could be as large as a request.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{JSON, JSONSchemaProps};
+
+use super::CrdError;
+
+/// A bound, or a default.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// At most so many items in a list.
+    Items(i64),
+    /// At least one item in a list.
+    NotEmpty,
+    /// At most so many entries in a map.
+    Entries(i64),
+    /// At most so many characters in a text.
+    Length(i64),
+    /// A number from, and up to.
+    Between(i32, i32),
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// What it is when nothing is said.
+    Number(i32),
+}
+
+use Limit::{Between, Entries, Items, Length, NotEmpty, Number, OneOf};
+
+/// The longest name of a label: a prefix like a host's name, a slash, a name.
+const LABEL_KEY: Limit = Length(317);
+/// The longest value of a label.
+const LABEL_VALUE: Limit = Length(63);
+/// The longest name of an object.
+const OBJECT_NAME: Limit = Length(253);
+/// Nodes, as far as anyone counts them.
+const NODES: Limit = Between(0, i32::MAX);
+/// How a label is compared.
+const OPERATORS: Limit = OneOf(&["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]);
+
+const LIMITS: &[(&str, &[Limit])] = &[
+    // A name, a tag, a digest: 255 + 1 + 128 + 1 + 71.
+    ("spec.sched", &[Length(456)]),
+    ("spec.args", &[Items(64)]),
+    ("spec.args[]", &[Length(1024)]),
+    ("spec.env", &[Items(64)]),
+    ("spec.env[].name", &[Length(128)]),
+    ("spec.env[].value", &[Length(4096)]),
+    ("spec.nodeSelector", &[Entries(32)]),
+    ("spec.nodeSelector{}", &[LABEL_VALUE]),
+    ("spec.tolerations", &[Items(32)]),
+    ("spec.tolerations[].key", &[LABEL_KEY]),
+    (
+        "spec.tolerations[].operator",
+        &[OneOf(&["", "Equal", "Exists"])],
+    ),
+    ("spec.tolerations[].value", &[LABEL_VALUE]),
+    (
+        "spec.tolerations[].effect",
+        &[OneOf(&["", "NoSchedule", "PreferNoSchedule", "NoExecute"])],
+    ),
+    (
+        "spec.tolerations[].tolerationSeconds",
+        &[Between(0, i32::MAX)],
+    ),
+    (required!(""), &[Items(8), NotEmpty]),
+    (required!("[].matchExpressions"), &[Items(16)]),
+    (required!("[].matchExpressions[].key"), &[LABEL_KEY]),
+    (required!("[].matchExpressions[].operator"), &[OPERATORS]),
+    (required!("[].matchExpressions[].values"), &[Items(64)]),
+    (required!("[].matchExpressions[].values[]"), &[LABEL_VALUE]),
+    (required!("[].matchFields"), &[Items(4)]),
+    (required!("[].matchFields[].key"), &[Length(63)]),
+    (required!("[].matchFields[].operator"), &[OPERATORS]),
+    (required!("[].matchFields[].values"), &[Items(4)]),
+    (required!("[].matchFields[].values[]"), &[OBJECT_NAME]),
+    (preferred!(""), &[Items(8)]),
+    (preferred!("[].weight"), &[Between(1, 100)]),
+    (preferred!("[].preference.matchExpressions"), &[Items(16)]),
+    (
+        preferred!("[].preference.matchExpressions[].key"),
+        &[LABEL_KEY],
+    ),
+    (
+        preferred!("[].preference.matchExpressions[].operator"),
+        &[OPERATORS],
+    ),
+    (
+        preferred!("[].preference.matchExpressions[].values"),
+        &[Items(64)],
+    ),
+    (
+        preferred!("[].preference.matchExpressions[].values[]"),
+        &[LABEL_VALUE],
+    ),
+    (preferred!("[].preference.matchFields"), &[Items(4)]),
+    (preferred!("[].preference.matchFields[].key"), &[Length(63)]),
+    (
+        preferred!("[].preference.matchFields[].operator"),
+        &[OPERATORS],
+    ),
+    (
+        preferred!("[].preference.matchFields[].values"),
+        &[Items(4)],
+    ),
+    (
+        preferred!("[].preference.matchFields[].values[]"),
+        &[OBJECT_NAME],
+    ),
+    ("spec.priority", &[Between(-1_000_000, 1_000_000)]),
+    ("spec.priorityClassName", &[OBJECT_NAME]),
+    ("spec.imagePullSecrets", &[Items(16)]),
+    ("spec.imagePullSecrets[].name", &[OBJECT_NAME]),
+    ("spec.resources.limits", &[Entries(8)]),
+    ("spec.resources.limits{}", &[Length(32)]),
+    ("spec.resources.requests", &[Entries(8)]),
+    ("spec.resources.requests{}", &[Length(32)]),
+    ("spec.watchdogTimeout", &[Length(16)]),
+    ("spec.pools", &[Items(16)]),
+    ("spec.pools[].name", &[Length(61)]),
+    ("spec.pools[].nodeSelector", &[Entries(32)]),
+    ("spec.pools[].nodeSelector{}", &[LABEL_VALUE]),
+    ("spec.pools[].sched", &[Length(456)]),
+    ("spec.pools[].args", &[Items(64)]),
+    ("spec.pools[].args[]", &[Length(1024)]),
+    ("spec.pools[].env", &[Items(64)]),
+    ("spec.pools[].env[].name", &[Length(128)]),
+    ("spec.pools[].env[].value", &[Length(4096)]),
+    (
+        "spec.rollout.maxUnavailable",
+        &[Length(16), Between(0, i32::MAX), Number(1)],
+    ),
+    ("status.observedGeneration", &[]),
+    ("status.revision", &[Length(64)]),
+    ("status.counts.desired", &[NODES]),
+    ("status.counts.attached", &[NODES]),
+    ("status.counts.conflicted", &[NODES]),
+    ("status.pools", &[Items(16)]),
+    ("status.pools[].name", &[Length(63)]),
+    ("status.pools[].desired", &[NODES]),
+    ("status.pools[].attached", &[NODES]),
+    ("status.problems", &[Items(10)]),
+    ("status.problems[].node", &[OBJECT_NAME]),
+    ("status.problems[].reason", &[Length(256)]),
+    ("status.problems[].message", &[Length(8192)]),
+    ("status.moreProblems", &[NODES]),
+    ("status.conditions", &[Items(16)]),
+    ("status.conditions[].type", &[Length(316)]),
+    (
+        "status.conditions[].status",
+        &[OneOf(&["True", "False", "Unknown"])],
+    ),
+    ("status.conditions[].reason", &[Length(1024)]),
+    ("status.conditions[].message", &[Length(32768)]),
+];
+
+/// Writes the limits into the schema.
+pub(super) fn apply(schema: &mut JSONSchemaProps) -> Result<(), CrdError> {
+    for (path, limits) in LIMITS {
+        let field = super::field(schema, "limits", path)?;
+        for limit in *limits {
+            limit.apply(field);
+        }
+    }
+    Ok(())
+}
+
+impl Limit {
+    fn apply(self, field: &mut JSONSchemaProps) {
+        match self {
+            Items(most) => field.max_items = Some(most),
+            NotEmpty => field.min_items = Some(1),
+            Entries(most) => field.max_properties = Some(most),
+            Length(most) => field.max_length = Some(most),
+            Between(least, most) => {
+                field.minimum = Some(f64::from(least));
+                field.maximum = Some(f64::from(most));
+            }
+            OneOf(words) => {
+                let words = words.iter().map(|word| JSON((*word).into()));
+                field.enum_ = Some(words.collect());
+            }
+            Number(number) => field.default = Some(JSON(number.into())),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Five thousand nodes that are objects only, twenty SchedExts that overlap, each with two pools:
+//! how long until each node has one scheduler, what it costs, how fast a node that changes its
+//! label moves, and what the anti-affinity term costs the Kubernetes scheduler.
+//!
+//! `SKED` names the program under test.
+
+#[path = "shared/cluster.rs"]
+mod cluster;
+#[path = "shared/figures.rs"]
+mod figures;
+#[path = "shared/operator.rs"]
+mod operator;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use cluster::{CONCURRENCY, Cluster};
+use figures::{say, within};
+use futures::StreamExt;
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::runtime::watcher::{self, Event, watcher};
+use operator::Operator;
+use serde_json::json;
+use sked_api::label::MANAGED_BY;
+use sked_api::{Pool, SchedExt, SchedExtSpec};
+use sked_plan::daemonset::daemonset;
+use sked_plan::part::parts;
+
+const NODES: usize = 5000;
+const SCHEDEXTS: usize = 20;
+const NAMESPACE: &str = "fleet";
+const MOST_MEGABYTES: f64 = 57.0;
+const MOST_MOVE: f64 = 2.0;
+const PATIENCE: Duration = Duration::from_secs(1800);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<ExitCode> {
+    let cluster = Cluster::up("bench-crowd", true).await?;
+    cluster.namespace(NAMESPACE).await?;
+    let nodes: Vec<Node> = (0..NODES).map(node).collect::<Result<_, _>>()?;
+    let all: Api<Node> = Api::all(cluster.client.clone());
+    let begin = Instant::now();
+    cluster.create(&all, &nodes).await?;
+    say(&format!(
+        "{NODES} nodes made in {:.1} s",
+        begin.elapsed().as_secs_f64()
+    ))?;
+    let mut met = placement(&cluster).await?;
+    met &= fleet(&cluster).await?;
+    Ok(if met {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Ten rows of nodes, and in each row ten seats.
+fn node(number: usize) -> serde_json::Result<Node> {
+    let (label, value) = lab::crowd::LABEL;
+    serde_json::from_value(json!({"metadata": {
+        "name": format!("node-{number:04}"),
+        "labels": {label: value, "row": (number % 10).to_string(), "seat": (number / 10 % 10).to_string()},
+    }}))
+}
+
+/// Every SchedExt wants one row, so that two want the same; its pools want two seats of it.
+fn schedext(number: usize) -> SchedExt {
+    let seat = |name: &str, seat: usize| Pool {
+        name: name.to_owned(),
+        node_selector: BTreeMap::from([("seat".to_owned(), seat.to_string())]),
+        args: Some(vec![format!("--{name}")]),
+        ..Pool::default()
+    };
+    let spec = SchedExtSpec {
+        sched: "registry.example/scx_rusty:1.1.4".to_owned(),
+        node_selector: BTreeMap::from([("row".to_owned(), (number % 10).to_string())]),
+        pools: vec![seat("one", number % 10), seat("two", (number + 5) % 10)],
+        ..SchedExtSpec::default()
+    };
+    SchedExt::new(&format!("scx-{number:02}"), spec)
+}
+
+/// What the anti-affinity term costs: the same DaemonSet on every node, with it and without it.
+async fn placement(cluster: &Cluster) -> anyhow::Result<bool> {
+    let all: Api<DaemonSet> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let mut everywhere = schedext(0);
+    everywhere.spec.node_selector.clear();
+    everywhere.spec.pools.clear();
+    everywhere.metadata.namespace = Some(NAMESPACE.to_owned());
+    everywhere.metadata.uid = Some("00000000-0000-0000-0000-000000000000".to_owned());
+    for (what, with) in [("with", true), ("without", false)] {
+        let part = parts(&everywhere).next().context("a SchedExt has a part")?;
+        let mut made = daemonset(&part);
+        made.metadata.owner_references = None;
+        let spec = made
+            .spec
+            .as_mut()
+            .and_then(|spec| spec.template.spec.as_mut());
+        if let (false, Some(affinity)) = (with, spec.and_then(|spec| spec.affinity.as_mut())) {
+            affinity.pod_anti_affinity = None;
+        }
+        let begin = Instant::now();
+        all.create(&PostParams::default(), &made).await?;
+        one_pod_each(cluster, NODES).await?;
+        let took = begin.elapsed().as_secs_f64();
+        say(&format!(
+            "{NODES} pods placed {what} the anti-affinity term: {took:.1} s"
+        ))?;
+        cluster.clear(&all).await?;
+        let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+        cluster.clear(&pods).await?;
+    }
+    Ok(true)
+}
+
+async fn fleet(cluster: &Cluster) -> anyhow::Result<bool> {
+    let schedexts: Api<SchedExt> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let all: Vec<SchedExt> = (0..SCHEDEXTS).map(schedext).collect();
+    cluster.create(&schedexts, &all).await?;
+    let before = cluster.writes().await?;
+    let begin = Instant::now();
+    let operator = start(cluster)?;
+    one_pod_each(cluster, NODES).await?;
+    let took = begin.elapsed().as_secs_f64();
+    say(&format!(
+        "claims settled, one pod on each node: {took:.1} s"
+    ))?;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let after = cluster.writes().await?;
+    let written = |name: &str| {
+        let of = |counts: &BTreeMap<String, u64>| counts.get(name).copied().unwrap_or_default();
+        of(&after) - of(&before)
+    };
+    say(&format!(
+        "labels written: {} for {NODES} contested nodes; statuses {}; DaemonSets {}",
+        written("nodes"),
+        written("schedexts/status"),
+        written("daemonsets"),
+    ))?;
+    let mut met = within(
+        "peak memory",
+        "MB",
+        operator.peak_megabytes()?,
+        MOST_MEGABYTES,
+    )?;
+    say(&format!(
+        "processor time: {:.2} s",
+        operator.processor()?.as_secs_f64()
+    ))?;
+    met &= within("a node moves", "s", moves(cluster).await?, MOST_MOVE)?;
+    let last = cluster.writes().await?;
+    let labels = last.get("nodes").copied().unwrap_or_default()
+        - after.get("nodes").copied().unwrap_or_default();
+    // One is ours, which moves the node.
+    met &= within("node writes for the move", "", (labels - 1) as f64, 1.0)?;
+    operator.end()?;
+    Ok(met)
+}
+
+/// One node goes to another row: how long until another scheduler's pod is there.
+async fn moves(cluster: &Cluster) -> anyhow::Result<f64> {
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let (node, row) = ("node-0000", json!({"metadata": {"labels": {"row": "3"}}}));
+    let config = watcher::Config::default().fields(&format!("spec.nodeName={node}"));
+    let mut watched = pin!(watcher(pods, config));
+    let mut old = BTreeSet::new();
+    let mut begin = None;
+    let wait = async {
+        while let Some(event) = watched.next().await {
+            match (event?, begin) {
+                (Event::InitApply(pod), _) => {
+                    old.insert(pod.name_any());
+                }
+                (Event::InitDone, _) => {
+                    let patch = Patch::Merge(&row);
+                    begin = Some(Instant::now());
+                    nodes.patch(node, &PatchParams::default(), &patch).await?;
+                }
+                (Event::Apply(pod), Some(begin)) if !old.contains(&pod.name_any()) => {
+                    return Ok(begin.elapsed().as_secs_f64());
+                }
+                _ => {}
+            }
+        }
+        anyhow::bail!("the watch of the pods ended")
+    };
+    tokio::time::timeout(PATIENCE, wait).await?
+}
+
+/// Waits until this many nodes have one pod each, and says when one has two.
+async fn one_pod_each(cluster: &Cluster, count: usize) -> anyhow::Result<()> {
+    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let config = watcher::Config::default().labels(&format!("{}={}", MANAGED_BY.0, MANAGED_BY.1));
+    let mut watched = pin!(watcher(pods, config));
+    let mut at = BTreeMap::new();
+    let wait = async {
+        while let Some(event) = watched.next().await {
+            match event? {
+                Event::Apply(pod) | Event::InitApply(pod) => {
+                    let bound = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+                    if let Some(node) = bound {
+                        at.insert(pod.name_any(), node);
+                    }
+                }
+                Event::Delete(pod) => {
+                    at.remove(&pod.name_any());
+                }
+                Event::Init | Event::InitDone => {}
+            }
+            let distinct: BTreeSet<_> = at.values().collect();
+            if at.len() >= count && distinct.len() == count && at.len() == count {
+                return Ok(());
+            }
+        }
+        anyhow::bail!("the watch of the pods ended")
+    };
+    tokio::time::timeout(PATIENCE, wait).await?
+}
+
+fn start(cluster: &Cluster) -> anyhow::Result<Operator> {
+    let sked = PathBuf::from(std::env::var_os("SKED").context("SKED names no program")?);
+    let log = cluster.lab.state().path("sked.log");
+    let words = ["manager", &format!("--concurrency={CONCURRENCY}")];
+    Operator::start(&sked, &words, &cluster.kubeconfig()?, &log)
+}

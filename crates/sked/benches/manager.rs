@@ -1,0 +1,250 @@
+//! A thousand SchedExts on a real API server without kubelets: how long until each has its
+//! DaemonSet and its status, what that costs, and whether a restart and an idle manager write
+//! anything.
+//!
+//! The second column is a bare loop that makes the same writes with the same concurrency in the
+//! same run, or, with `PEER=program`, another operator that keeps the contract.
+//! `SKED` names the program under test; `IDLE` how many seconds of idleness are watched.
+
+#[path = "shared/cluster.rs"]
+mod cluster;
+#[path = "shared/figures.rs"]
+mod figures;
+#[path = "shared/operator.rs"]
+mod operator;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use cluster::{CONCURRENCY, Cluster};
+use figures::{beside, say, within};
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::apps::v1::DaemonSet;
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Resource, ResourceExt};
+use operator::Operator;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use sked_api::{SchedExt, SchedExtSpec};
+use sked_plan::daemonset::daemonset;
+use sked_plan::part::parts;
+
+const COUNT: usize = 1000;
+const NAMESPACE: &str = "fleet";
+const MOST_OF_BARE: f64 = 1.5;
+const MOST_MEGABYTES: f64 = 19.0;
+const MOST_PROCESSOR: f64 = 1.3;
+const MOST_IDLE_PERCENT: f64 = 0.1;
+/// Long enough to see everything and to write whatever would be written.
+const SETTLED: Duration = Duration::from_secs(20);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<ExitCode> {
+    let course = Course {
+        cluster: Cluster::up("bench-manager", false).await?,
+    };
+    course.cluster.namespace(NAMESPACE).await?;
+    let sked = PathBuf::from(std::env::var_os("SKED").context("SKED names no program")?);
+    let words = ["manager", &format!("--concurrency={CONCURRENCY}")];
+    let second = match std::env::var_os("PEER").map(PathBuf::from) {
+        Some(peer) => ("peer", course.operator("peer", &peer, &[]).await?),
+        None => ("bare loop", course.bare().await?),
+    };
+    let ours = course.operator("sked", &sked, &words).await?;
+    let mut met = beside(
+        "1,000 SchedExts: DaemonSets and statuses",
+        (ours, second.1),
+        second.0,
+        MOST_OF_BARE,
+    )?;
+    met &= course.again(&sked, &words).await?;
+    Ok(if met {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+struct Course {
+    cluster: Cluster,
+}
+
+impl Course {
+    fn schedexts(&self) -> Api<SchedExt> {
+        Api::namespaced(self.cluster.client.clone(), NAMESPACE)
+    }
+
+    fn daemonsets(&self) -> Api<DaemonSet> {
+        Api::namespaced(self.cluster.client.clone(), NAMESPACE)
+    }
+
+    async fn fill(&self) -> anyhow::Result<()> {
+        let spec = SchedExtSpec {
+            sched: "registry.example/scx_rusty:1.1.4".to_owned(),
+            ..SchedExtSpec::default()
+        };
+        let all: Vec<SchedExt> = (0..COUNT)
+            .map(|number| SchedExt::new(&format!("scx-{number:04}"), spec.clone()))
+            .collect();
+        self.cluster.create(&self.schedexts(), &all).await
+    }
+
+    async fn empty(&self) -> anyhow::Result<()> {
+        self.cluster.clear(&self.schedexts()).await?;
+        self.cluster.clear(&self.daemonsets()).await
+    }
+
+    /// The same writes without an operator: what the API server itself needs.
+    async fn bare(&self) -> anyhow::Result<f64> {
+        self.fill().await?;
+        let all = self.schedexts().list(&ListParams::default()).await?.items;
+        let (schedexts, daemonsets) = (self.schedexts(), self.daemonsets());
+        let begin = Instant::now();
+        stream::iter(&all)
+            .map(|one| async {
+                for part in parts(one) {
+                    let made = daemonset(&part);
+                    daemonsets.create(&PostParams::default(), &made).await?;
+                }
+                let status = Patch::Merge(json!({"status": status()}));
+                let name = one.name_any();
+                schedexts
+                    .patch_status(&name, &PatchParams::default(), &status)
+                    .await?;
+                anyhow::Ok(())
+            })
+            .buffer_unordered(CONCURRENCY)
+            .try_collect::<()>()
+            .await?;
+        let took = begin.elapsed().as_secs_f64();
+        self.empty().await?;
+        Ok(took)
+    }
+
+    /// An operator that finds a thousand SchedExts when it starts.
+    async fn operator(&self, name: &str, program: &Path, words: &[&str]) -> anyhow::Result<f64> {
+        self.fill().await?;
+        let begin = Instant::now();
+        let operator = self.start(name, program, words)?;
+        let what = "every SchedExt has its DaemonSet";
+        self.count(what, self.daemonsets(), |_| true).await?;
+        let made = begin.elapsed().as_secs_f64();
+        say(&format!("{name}: 1,000 DaemonSets after {made:.2} s"))?;
+        let ours = name == "sked";
+        if ours {
+            let what = "every SchedExt has its status";
+            let told = |one: &SchedExt| one.status.is_some();
+            self.count(what, self.schedexts(), told).await?;
+        }
+        let took = begin.elapsed().as_secs_f64();
+        let (memory, processor) = (operator.peak_megabytes()?, operator.processor()?);
+        if ours {
+            within("peak memory", "MB", memory, MOST_MEGABYTES)?;
+            within(
+                "processor time",
+                "s",
+                processor.as_secs_f64(),
+                MOST_PROCESSOR,
+            )?;
+        } else {
+            let processor = processor.as_secs_f64();
+            say(&format!("{name}: {memory:.1} MB, {processor:.2} s"))?;
+            drop(operator);
+            self.empty().await?;
+            return Ok(took);
+        }
+        operator.end()?;
+        Ok(took)
+    }
+
+    /// A restart over an unchanged cluster, and idleness after it.
+    async fn again(&self, program: &Path, words: &[&str]) -> anyhow::Result<bool> {
+        let before = self.cluster.writes().await?;
+        let operator = self.start("sked-again", program, words)?;
+        tokio::time::sleep(SETTLED).await;
+        let after = self.cluster.writes().await?;
+        let mut met = within(
+            "writes after a restart",
+            "",
+            difference(&before, &after),
+            0.0,
+        )?;
+        let idle = std::env::var("IDLE").ok();
+        let idle = idle.as_deref().unwrap_or("600").parse::<u64>()?;
+        let used = operator.processor()?;
+        tokio::time::sleep(Duration::from_secs(idle)).await;
+        let last = self.cluster.writes().await?;
+        met &= within("writes when idle", "", difference(&after, &last), 0.0)?;
+        let used = (operator.processor()? - used).as_secs_f64() / idle as f64 * 100.0;
+        met &= within(
+            &format!("processor when idle ({idle} s)"),
+            "%",
+            used,
+            MOST_IDLE_PERCENT,
+        )?;
+        operator.end()?;
+        Ok(met)
+    }
+
+    fn start(&self, name: &str, program: &Path, words: &[&str]) -> anyhow::Result<Operator> {
+        let log = self.cluster.lab.state().path(&format!("{name}.log"));
+        Operator::start(program, words, &self.cluster.kubeconfig()?, &log)
+    }
+
+    /// Counts by watching: a list of a thousand objects every moment would slow everybody down.
+    async fn count<K>(&self, what: &str, all: Api<K>, so: impl Fn(&K) -> bool) -> anyhow::Result<()>
+    where
+        K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+    {
+        let mut seen = BTreeSet::new();
+        let mut watched = pin!(watcher(all, watcher::Config::default()));
+        let wait = async {
+            while let Some(event) = watched.next().await {
+                if let Event::Apply(one) | Event::InitApply(one) = event?
+                    && so(&one)
+                {
+                    seen.insert(one.name_any());
+                }
+                if seen.len() == COUNT {
+                    break;
+                }
+            }
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(Duration::from_secs(900), wait)
+            .await
+            .with_context(|| format!("{what}: not within a quarter of an hour"))?
+    }
+}
+
+/// As large as one of ours.
+fn status() -> Value {
+    let condition = |name: &str| {
+        json!({
+            "type": name, "status": "Unknown", "reason": "NoKernelReport",
+            "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1,
+            "message": "nobody on the nodes reports what the kernel says",
+        })
+    };
+    let conditions = ["Ready", "Progressing", "Degraded", "Conflicted"].map(condition);
+    json!({
+        "observedGeneration": 1,
+        "revision": "0123456789abcdef",
+        "counts": {"desired": 0, "conflicted": 0},
+        "conditions": conditions,
+    })
+}
+
+fn difference(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> f64 {
+    let old = |name: &String| before.get(name).copied().unwrap_or_default();
+    after
+        .iter()
+        .map(|(name, count)| count - old(name))
+        .sum::<u64>() as f64
+}

@@ -1,0 +1,68 @@
+//! An operator under measurement: a process of its own, its memory and its processor time.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+
+/// A running operator. Dropping it kills it.
+pub(crate) struct Operator(Child);
+
+impl Operator {
+    /// Starts a program with the words that every operator of this contract understands, and its
+    /// own besides. What it says goes to `log`.
+    pub(crate) fn start(
+        program: &Path,
+        words: &[&str],
+        kubeconfig: &Path,
+        log: &Path,
+    ) -> anyhow::Result<Self> {
+        let child = Command::new(program)
+            .args(["--metrics-bind-address=0", "--health-probe-bind-address=0"])
+            .args(words)
+            .env("KUBECONFIG", kubeconfig)
+            .stdin(Stdio::null())
+            .stdout(File::create(log)?)
+            .stderr(File::options().append(true).create(true).open(log)?)
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        Ok(Self(child))
+    }
+
+    /// The most memory that it had so far, in MB.
+    pub(crate) fn peak_megabytes(&self) -> anyhow::Result<f64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|rest| rest.trim().split(' ').next());
+        Ok(kilobytes.context("no VmHWM")?.parse::<f64>()? / 1024.0)
+    }
+
+    /// The processor time that it used so far.
+    pub(crate) fn processor(&self) -> anyhow::Result<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
+        // The second field is a name in parentheses, which may hold anything.
+        let (_, rest) = stat.rsplit_once(") ").context("no name in stat")?;
+        let fields: Vec<&str> = rest.split(' ').collect();
+        let (user, system) = (fields[11].parse::<u64>()?, fields[12].parse::<u64>()?);
+        // A tick is 10 ms on every Linux that Rust runs on.
+        Ok(Duration::from_millis((user + system) * 10))
+    }
+
+    /// Asks it to end, which it must do well.
+    pub(crate) fn end(mut self) -> anyhow::Result<()> {
+        let pid = self.0.id().to_string();
+        ensure!(Command::new("kill").arg(&pid).status()?.success());
+        let status = self.0.wait()?;
+        ensure!(status.success(), "the operator ended with {status}");
+        Ok(())
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,186 @@
+//! The control plane of the course, with a crowd of nodes, and managers that run against it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use http::Request;
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ListParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config, CustomResourceExt, ResourceExt};
+use lab::{Ground, Lab, Order};
+use serde_json::json;
+use sked_api::SchedExt;
+
+use crate::changes::Changes;
+
+pub(crate) const NAMESPACE: &str = "fleet";
+pub(crate) const NODES: usize = 20;
+const PATIENCE: Duration = Duration::from_secs(300);
+const WATCHED: [&str; 5] = ["schedexts", "daemonsets", "nodes", "pods", "events"];
+
+pub(crate) struct Cluster {
+    pub(crate) client: Client,
+    lab: Lab,
+}
+
+impl Cluster {
+    pub(crate) async fn up(name: &str) -> Self {
+        let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
+        let order = Order {
+            crowd: true,
+            ..Order::new(name, Ground::ControlPlane, &labs)
+        };
+        let lab = Lab::up(&order, |_| {}).unwrap_or_else(|error| panic!("{error}"));
+        let config = Kubeconfig::read_from(lab.running().kubeconfig.as_ref().unwrap()).unwrap();
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(config, &options).await;
+        let client = Client::try_from(config.unwrap()).unwrap();
+        let cluster = Self { client, lab };
+        let crds: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
+        let new = PostParams::default();
+        crds.create(&new, &SchedExt::crd()).await.unwrap();
+        let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
+        let mut namespace = Namespace::default();
+        namespace.metadata.name = Some(NAMESPACE.to_owned());
+        namespaces.create(&new, &namespace).await.unwrap();
+        let nodes: Api<Node> = Api::all(cluster.client.clone());
+        let (label, value) = lab::crowd::LABEL;
+        for number in 0..NODES {
+            let node = json!({"metadata": {
+                "name": format!("node-{number}"),
+                "labels": {label: value, "row": (number % 4).to_string()},
+            }});
+            let node = serde_json::from_value(node).unwrap();
+            nodes.create(&new, &node).await.unwrap();
+        }
+        let all = cluster.schedexts();
+        cluster
+            .until("SchedExts are known", async || {
+                all.list(&ListParams::default()).await.is_ok()
+            })
+            .await;
+        cluster
+    }
+
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.lab.running().kubeconfig.clone().unwrap()
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.lab.state().path(name)
+    }
+
+    pub(crate) fn schedexts(&self) -> Api<SchedExt> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+
+    pub(crate) fn daemonsets(&self) -> Api<DaemonSet> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+
+    pub(crate) fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+
+    /// A manager without an election: the one before is dead for sure.
+    pub(crate) fn manager(&self, kubeconfig: &Path) -> Child {
+        let log = File::options()
+            .append(true)
+            .create(true)
+            .open(self.file("sked.log"))
+            .unwrap();
+        Command::new(env!("CARGO_BIN_EXE_sked"))
+            .args(["manager", "--health-probe-bind-address=0"])
+            .env("KUBECONFIG", kubeconfig)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap()
+    }
+
+    pub(crate) async fn until(&self, what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+        let begin = Instant::now();
+        while !is_so().await {
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "{what}: not within {PATIENCE:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+    }
+
+    /// Every wanted DaemonSet is there with the wanted image and no other; every node that somebody
+    /// wants has one pod, and the statuses are of the latest spec.
+    pub(crate) async fn until_settled(&self, changes: &Changes) {
+        let everything = ListParams::default();
+        let wanted = changes.daemonsets();
+        self.until("the cluster is what was asked for", async || {
+            let live = self.daemonsets().list(&everything).await.unwrap();
+            let live: BTreeMap<String, String> = live.iter().map(said).collect();
+            let pods = self.pods().list(&everything).await.unwrap();
+            let at = |pod: &Pod| pod.spec.as_ref()?.node_name.clone();
+            let nodes: Vec<String> = pods.iter().filter_map(at).collect();
+            let distinct: BTreeSet<&String> = nodes.iter().collect();
+            let told = self.schedexts().list(&everything).await.unwrap();
+            let told = told.iter().all(|one| {
+                let seen = one
+                    .status
+                    .as_ref()
+                    .and_then(|status| status.observed_generation);
+                seen == one.metadata.generation
+            });
+            live == wanted
+                && told
+                && nodes.len() == distinct.len()
+                && pods.items.len() == changes.nodes().await.len()
+        })
+        .await;
+    }
+
+    /// How many writes the API server has had, as it counts them; what kubelets write is theirs.
+    pub(crate) async fn writes(&self) -> BTreeMap<String, u64> {
+        let request = Request::get("/metrics").body(Vec::new()).unwrap();
+        let text = self.client.request_text(request).await.unwrap();
+        let mut counts = BTreeMap::new();
+        for line in text.lines() {
+            let Some(rest) = line.strip_prefix("apiserver_request_total{") else {
+                continue;
+            };
+            let (labels, value) = rest.rsplit_once("} ").unwrap();
+            let label = |name: &str| {
+                let (_, rest) = labels.split_once(&format!("{name}=\""))?;
+                rest.split('"').next()
+            };
+            let resource = label("resource").unwrap_or_default();
+            let part = label("subresource").unwrap_or_default();
+            let verb = label("verb").unwrap_or_default();
+            let write = ["POST", "PUT", "PATCH", "APPLY", "DELETE"].contains(&verb);
+            let kubelets = matches!(
+                (resource, part),
+                ("nodes" | "pods" | "daemonsets", "status")
+            );
+            if WATCHED.contains(&resource) && write && !kubelets {
+                *counts.entry(format!("{resource}/{part}")).or_default() +=
+                    value.parse::<f64>().unwrap() as u64;
+            }
+        }
+        counts
+    }
+}
+
+/// Name and image.
+fn said(daemonset: &DaemonSet) -> (String, String) {
+    let spec = daemonset
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.template.spec.as_ref());
+    let image = spec.and_then(|spec| spec.containers[0].image.clone());
+    (daemonset.name_any(), image.unwrap_or_default())
+}

@@ -1,0 +1,26 @@
+//! `config/crd`: the CustomResourceDefinition, and the kustomization that others take it by.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::json;
+
+use super::{Derived, yaml};
+
+/// The definition, in a file named as kubebuilder names it: whoever knows sked looks for it there.
+pub(super) fn definition(definition: &CustomResourceDefinition) -> anyhow::Result<Derived> {
+    Ok(Derived {
+        path: "config/crd/bases/sked.schedkit.io_schedexts.yaml",
+        text: yaml::file(definition)?,
+    })
+}
+
+/// What `kubectl apply -k config/crd` goes by.
+pub(super) fn kustomization() -> anyhow::Result<Derived> {
+    Ok(Derived {
+        path: "config/crd/kustomization.yaml",
+        text: yaml::file(&json!({
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": ["bases/sked.schedkit.io_schedexts.yaml"],
+        }))?,
+    })
+}
