@@ -8,7 +8,7 @@ const MINE: &str = "sked.schedkit.io";
 const CORE: &str = "";
 
 /// Every role.
-pub(crate) const ROLES: &[Role] = &[
+pub(super) const ROLES: &[Role] = &[
     Role {
         name: "sked-manager-role",
         file: "manager_role.yaml",
