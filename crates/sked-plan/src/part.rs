@@ -3,12 +3,19 @@
 //! Claims, templates and plans all go through here, so that they mean the same things by the same
 //! names.
 
+mod watchdog;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{NodeAffinity, NodeSelector};
 use sha2::{Digest, Sha256};
 use sked_api::{EnvVar, Pool, SchedExt};
 
 use crate::name::{ObjectKey, OwnerId, Uid};
 use crate::placement::Placement;
+
+pub use watchdog::BadWatchdog;
 
 /// The longest value of a label, and so of what a DaemonSet selects by.
 const LONGEST_NAME: usize = 63;
@@ -83,7 +90,7 @@ impl<'a> Part<'a> {
 
     /// Labels that a node must have. A pool's stand instead of the base's, not besides: pools may
     /// lie anywhere.
-    pub fn node_selector(&self) -> &'a std::collections::BTreeMap<String, String> {
+    pub fn node_selector(&self) -> &'a BTreeMap<String, String> {
         let own = self.pool.map(|pool| &pool.node_selector);
         own.unwrap_or(&self.schedext.spec.node_selector)
     }
@@ -91,6 +98,15 @@ impl<'a> Part<'a> {
     /// The user's own rules for nodes, which pools share.
     pub fn node_affinity(&self) -> Option<&'a NodeAffinity> {
         self.schedext.spec.affinity.as_ref()?.node_affinity.as_ref()
+    }
+
+    /// How long a task may wait, if that was asked for.
+    ///
+    /// # Errors
+    /// When it is not a time from 1 to 30 seconds, which admission refuses.
+    pub fn watchdog(&self) -> Result<Option<Duration>, BadWatchdog> {
+        let text = self.schedext.spec.watchdog_timeout.as_deref();
+        text.map(watchdog::parse).transpose()
     }
 
     /// Which nodes it asks for.

@@ -3,10 +3,15 @@
 //! The manager carries the steps out in their order. Nothing here looks at nodes: where a
 //! DaemonSet may go is in its share of the claims.
 
+mod wanted;
+
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::apps::v1::DaemonSet;
 
 use crate::name::{NodeName, ObjectKey, Uid};
 use crate::observed::Observed;
+use crate::part::{parts, uid};
 
 pub use crate::status::status;
 
@@ -105,7 +110,34 @@ pub enum Attempt {
     Delete,
 }
 
-/// What to do for one SchedExt.
-pub fn plan(_observed: &Observed) -> Plan {
-    Plan::default()
+/// What to do for one SchedExt. One that is being deleted needs nothing: the garbage collector
+/// removes what it controls.
+pub fn plan(observed: &Observed) -> Plan {
+    let mut plan = Plan::default();
+    if observed.schedext.metadata.deletion_timestamp.is_some() {
+        return plan;
+    }
+    let mut wanted = BTreeSet::new();
+    for part in parts(&observed.schedext) {
+        if let Some(key) = wanted::decide(observed, &part, &mut plan) {
+            wanted.insert(key);
+        }
+    }
+    plan.steps.extend(orphans(observed, &wanted));
+    plan
 }
+
+/// DaemonSets that it controls and does not want any more: of pools that are gone or yield.
+fn orphans(observed: &Observed, wanted: &BTreeSet<ObjectKey>) -> impl Iterator<Item = Step> {
+    let uid = uid(&observed.schedext);
+    let ours = observed.daemonsets.iter().filter(move |live| {
+        live.controller.as_ref() == Some(&uid) && !live.deleting && !wanted.contains(&live.key)
+    });
+    ours.map(|live| Step::Delete {
+        key: live.key.clone(),
+        uid: live.uid.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! Which nodes: where there is no owner, or where the owner is this DaemonSet. And a safety net:
+//! never two schedulers on one node, whoever made them.
+
+use k8s_openapi::api::core::v1::{
+    Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm,
+    PodAffinityTerm, PodAntiAffinity,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use sked_api::label;
+
+use crate::part::Part;
+
+/// Both of it.
+pub(super) fn affinity(part: &Part<'_>) -> Affinity {
+    let own = part.node_affinity();
+    Affinity {
+        node_affinity: Some(NodeAffinity {
+            required_during_scheduling_ignored_during_execution: Some(NodeSelector {
+                node_selector_terms: terms(part),
+            }),
+            preferred_during_scheduling_ignored_during_execution: own.and_then(|own| {
+                let preferred = &own.preferred_during_scheduling_ignored_during_execution;
+                preferred.clone()
+            }),
+        }),
+        pod_affinity: None,
+        pod_anti_affinity: Some(safety_net()),
+    }
+}
+
+/// Each of the two rules together with each of the user's own terms. An empty term of the user's
+/// lets no node in and is left out, for together with a rule it would let nodes in; if nothing is
+/// left, the one empty term says that no node is meant.
+fn terms(part: &Part<'_>) -> Vec<NodeSelectorTerm> {
+    let own = part.node_affinity();
+    let own = own.and_then(|own| {
+        own.required_during_scheduling_ignored_during_execution
+            .as_ref()
+    });
+    let own = own.map(|own| {
+        own.node_selector_terms
+            .iter()
+            .filter(|term| !is_empty(term))
+    });
+    let own: Vec<NodeSelectorTerm> = match own {
+        None => vec![NodeSelectorTerm::default()],
+        Some(own) => own.cloned().collect(),
+    };
+    if own.is_empty() {
+        return vec![NodeSelectorTerm::default()];
+    }
+    let rules = [
+        owner_rule("DoesNotExist", None),
+        owner_rule("In", Some(vec![part.owner().to_string()])),
+    ];
+    let joined = |rule: &NodeSelectorRequirement| {
+        let rule = rule.clone();
+        own.iter().map(move |own| NodeSelectorTerm {
+            match_expressions: Some(
+                std::iter::once(rule.clone())
+                    .chain(own.match_expressions.iter().flatten().cloned())
+                    .collect(),
+            ),
+            match_fields: own.match_fields.clone(),
+        })
+    };
+    rules.iter().flat_map(joined).collect()
+}
+
+fn is_empty(term: &NodeSelectorTerm) -> bool {
+    let none = |rules: &Option<Vec<_>>| rules.as_ref().is_none_or(Vec::is_empty);
+    none(&term.match_expressions) && none(&term.match_fields)
+}
+
+fn owner_rule(operator: &str, values: Option<Vec<String>>) -> NodeSelectorRequirement {
+    NodeSelectorRequirement {
+        key: label::OWNER.to_owned(),
+        operator: operator.to_owned(),
+        values,
+    }
+}
+
+/// For the moment before a label is there. Of all namespaces: an empty selector means all of them,
+/// none would mean the pod's own.
+fn safety_net() -> PodAntiAffinity {
+    let (key, value) = label::ROOT_SCHEDULER;
+    PodAntiAffinity {
+        required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {
+            label_selector: Some(LabelSelector {
+                match_labels: Some([(key.to_owned(), value.to_owned())].into()),
+                match_expressions: None,
+            }),
+            namespace_selector: Some(LabelSelector::default()),
+            topology_key: "kubernetes.io/hostname".to_owned(),
+            ..PodAffinityTerm::default()
+        }]),
+        ..PodAntiAffinity::default()
+    }
+}

@@ -1,0 +1,1 @@
+//! Rendered DaemonSets against golden files.

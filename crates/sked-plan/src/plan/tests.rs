@@ -1,0 +1,1 @@
+//! Which DaemonSets are made, put right, removed, and which are left alone.

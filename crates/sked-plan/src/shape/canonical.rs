@@ -1,0 +1,157 @@
+//! A DaemonSet with nothing in it but what is ours to say, in one order.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use sked_api::label;
+
+use super::{defaults, is_kubectls, quantity};
+
+/// A value of which nothing needless is left. It borrows from the object that it was made of.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Canonical<'a> {
+    Map(BTreeMap<&'a str, Canonical<'a>>),
+    List(Vec<Canonical<'a>>),
+    Text(Cow<'a, str>),
+    /// A number or a boolean.
+    Plain(&'a Value),
+}
+
+/// Where a value is: its key, and the key that leads to the map which holds it. A list hands its
+/// own key on to its elements.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    parent: &'a str,
+    key: &'a str,
+}
+
+/// Maps that hold the users' own keys: whatever is in them counts, also an empty text.
+const VERBATIM: &[&str] = &["labels", "annotations", "nodeSelector", "matchLabels"];
+
+/// Maps that mean nothing when they are empty. Others may: an empty `namespaceSelector` means
+/// every namespace, none means the pod's own.
+const NOTHING_WHEN_EMPTY: &[&str] = &[
+    "labels",
+    "annotations",
+    "nodeSelector",
+    "matchLabels",
+    "limits",
+    "requests",
+    "overhead",
+    "resources",
+    "securityContext",
+    "metadata",
+    "updateStrategy",
+    "rollingUpdate",
+];
+
+impl<'a> Canonical<'a> {
+    /// Of a whole DaemonSet.
+    pub(super) fn of(daemonset: &'a Value) -> Self {
+        let mut all = BTreeMap::new();
+        let metadata = &daemonset["metadata"];
+        let (made, _) = label::MANAGED_BY;
+        if let Some(value) = metadata["labels"].get(made) {
+            all.insert("label", Self::Plain(value));
+        }
+        let owners = metadata["ownerReferences"].as_array();
+        let mut owners = owners.into_iter().flatten();
+        let controller = owners.find(|owner| owner["controller"] == true);
+        let at = |key| Place { parent: "", key };
+        all.extend(controller.and_then(|one| Some(("controller", value(one, at("controller"))?))));
+        all.extend(value(&daemonset["spec"], at("spec")).map(|spec| ("spec", spec)));
+        Self::Map(all)
+    }
+
+    /// Each value is framed by its kind and its length, so that no two read alike.
+    pub(super) fn feed(&self, hash: &mut Sha256) {
+        match self {
+            Self::Map(map) => {
+                frame(hash, b'm', map.len());
+                for (key, value) in map {
+                    frame(hash, b'k', key.len());
+                    hash.update(key.as_bytes());
+                    value.feed(hash);
+                }
+            }
+            Self::List(list) => {
+                frame(hash, b'l', list.len());
+                list.iter().for_each(|value| value.feed(hash));
+            }
+            Self::Text(text) => {
+                frame(hash, b't', text.len());
+                hash.update(text.as_bytes());
+            }
+            Self::Plain(value) => {
+                let text = value.to_string();
+                frame(hash, b'p', text.len());
+                hash.update(text.as_bytes());
+            }
+        }
+    }
+}
+
+fn frame(hash: &mut Sha256, kind: u8, length: usize) {
+    hash.update([kind]);
+    hash.update((length as u64).to_le_bytes());
+}
+
+/// Nothing when the value says nothing.
+fn value<'a>(value: &'a Value, at: Place<'a>) -> Option<Canonical<'a>> {
+    if defaults::is_default(at.parent, at.key, value) {
+        return None;
+    }
+    match value {
+        Value::Null => None,
+        Value::Object(map) => {
+            let inner = map
+                .iter()
+                .filter_map(|(key, inner)| entry(key, inner, map, at));
+            let inner: BTreeMap<_, _> = inner.collect();
+            let nothing = inner.is_empty() && NOTHING_WHEN_EMPTY.contains(&at.key);
+            (!nothing).then_some(Canonical::Map(inner))
+        }
+        Value::Array(list) if list.is_empty() => None,
+        Value::Array(list) => Some(Canonical::List(
+            list.iter().map(|inner| element(inner, at)).collect(),
+        )),
+        Value::String(text) if text.is_empty() => None,
+        Value::String(text) if matches!(at.parent, "limits" | "requests") => {
+            Some(Canonical::Text(quantity::normal(text)))
+        }
+        Value::String(text) => Some(Canonical::Text(Cow::Borrowed(text))),
+        Value::Bool(_) | Value::Number(_) => Some(Canonical::Plain(value)),
+    }
+}
+
+fn entry<'a>(
+    key: &'a str,
+    inner: &'a Value,
+    map: &serde_json::Map<String, Value>,
+    at: Place<'a>,
+) -> Option<(&'a str, Canonical<'a>)> {
+    if at.key == "annotations" && is_kubectls(key) {
+        return None;
+    }
+    if VERBATIM.contains(&at.key) {
+        return Some((key, Canonical::Plain(inner)));
+    }
+    if key == "imagePullPolicy" && defaults::is_pull_policy_of(map.get("image"), inner) {
+        return None;
+    }
+    let place = Place {
+        parent: at.key,
+        key,
+    };
+    Some((key, value(inner, place)?))
+}
+
+/// An element keeps its place in the list, also when it says nothing.
+fn element<'a>(inner: &'a Value, at: Place<'a>) -> Canonical<'a> {
+    match inner {
+        Value::String(text) => Canonical::Text(Cow::Borrowed(text)),
+        other => value(other, at).unwrap_or(Canonical::Map(BTreeMap::new())),
+    }
+}

@@ -1,0 +1,1 @@
+//! What counts and what does not.

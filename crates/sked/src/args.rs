@@ -1,0 +1,118 @@
+//! What can be said to sked on its command line. Read once, in `main`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+
+use crate::listen::Bind;
+use crate::log::LogFormat;
+
+/// sked: sched_ext schedulers on the nodes of a Kubernetes cluster.
+#[derive(Debug, Parser)]
+#[command(name = "sked", version, args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    manager: ManagerArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Look after the SchedExts of a cluster; the same without this word.
+    Manager(ManagerArgs),
+}
+
+/// Flags of the manager.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct ManagerArgs {
+    /// Work only while holding the lease, so that several managers can run.
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) leader_elect: bool,
+
+    /// Where the lease is kept; the manager's own namespace unless said.
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) leader_election_namespace: Option<String>,
+
+    /// Where metrics are served, as in `:8443`; 0: nowhere.
+    #[arg(long, value_name = "ADDRESS", default_value = "0")]
+    pub(crate) metrics_bind_address: Bind,
+
+    /// Serve metrics over HTTPS, to those whom the cluster allows to get /metrics.
+    #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) metrics_secure: bool,
+
+    /// Folder with tls.crt and tls.key for the metrics, read again when they change; without it
+    /// the certificate is made up at start.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) metrics_cert_path: Option<PathBuf>,
+
+    /// Where /healthz and /readyz are served; 0: nowhere.
+    #[arg(long, value_name = "ADDRESS", default_value = ":8081")]
+    pub(crate) health_probe_bind_address: Bind,
+
+    /// Speak HTTP/2 where metrics are served.
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) enable_http2: bool,
+
+    /// Look after these namespaces only, separated by commas.
+    #[arg(long, value_name = "NAMESPACES", value_delimiter = ',')]
+    pub(crate) watch_namespaces: Vec<String>,
+
+    /// How many SchedExts are worked on at the same time.
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub(crate) concurrency: NonZeroUsize,
+
+    /// Which cluster; without it KUBECONFIG, ~/.kube/config or the pod's own account.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// Format of the log, on standard error.
+    #[arg(long, value_enum, default_value = "json")]
+    pub(crate) log_format: LogFormat,
+
+    /// How much is logged: error, warn, info, debug or trace.
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = ["error", "warn", "info", "debug", "trace"])]
+    pub(crate) log_level: String,
+}
+
+impl Args {
+    /// What was said about the manager, with or without the word.
+    pub(crate) fn manager(self) -> ManagerArgs {
+        match self.command {
+            Some(Command::Manager(manager)) => manager,
+            None => self.manager,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &str) -> ManagerArgs {
+        Args::try_parse_from(words.split(' '))
+            .unwrap_or_else(|error| panic!("{error}"))
+            .manager()
+    }
+
+    #[test]
+    fn the_words_of_existing_installations_are_understood() {
+        let today = "--leader-elect --metrics-bind-address=:8443 --metrics-secure=false --enable-http2=true --health-probe-bind-address=:8081";
+        for words in [format!("sked {today}"), format!("sked manager {today}")] {
+            let args = parse(&words);
+            assert!(args.leader_elect && args.enable_http2 && !args.metrics_secure);
+            assert_eq!(args.metrics_bind_address, ":8443".parse().unwrap());
+        }
+    }
+
+    #[test]
+    fn without_words_the_defaults_are_the_contracts() {
+        let args = parse("sked");
+        assert!(!args.leader_elect && !args.enable_http2 && args.metrics_secure);
+        assert_eq!(args.metrics_bind_address, Bind::Off);
+        assert_eq!(args.health_probe_bind_address, ":8081".parse().unwrap());
+        assert!(args.watch_namespaces.is_empty());
+    }
+}

@@ -1,0 +1,221 @@
+//! Who owns which node, kept true: a loop of its own beside the SchedExts' reconciliation.
+//!
+//! ```text
+//! nodes, SchedExts, DaemonSets, pods ─change▶ Fleet ─claim▶ check ─▶ labels written ─▶ shares published
+//!        ▲                                                              │                   │ whose share
+//!        └──────────────── once more, when a label was written ◀────────┘                   ▼ changed: queue
+//! ```
+//!
+//! The only writer of nodes, and of nothing on them but the owner label.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream;
+use http::header;
+use kube::Client;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sked_plan::check::check_claims;
+use sked_plan::claim::{Claims, LabelWrite, Share, claim};
+use sked_plan::{Node, Uid};
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use crate::leadership::{Leadership, WriteError};
+use crate::observe::fleet;
+use crate::queue::Queue;
+use crate::stop::Stop;
+use crate::stores::{Kept, Stores, node_key};
+
+/// Each SchedExt's part.
+pub(crate) type Shares = BTreeMap<Uid, Arc<Share>>;
+
+/// How many labels are written at the same time: each makes the DaemonSet controller look at
+/// every DaemonSet.
+const AT_ONCE: usize = 8;
+/// How long changes are gathered, at least.
+const GATHER: Duration = Duration::from_millis(50);
+/// How long a label that was not taken waits.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Keeps the claims true.
+pub(crate) struct Claimer {
+    pub(crate) client: Client,
+    pub(crate) leadership: Leadership,
+    pub(crate) stores: Arc<Stores>,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) news: Arc<Notify>,
+    pub(crate) shares: watch::Sender<Arc<Shares>>,
+}
+
+impl Claimer {
+    /// Works until asked to stop.
+    pub(crate) async fn run(&self, mut stop: Stop) {
+        let mut rest = Duration::ZERO;
+        loop {
+            let begin = Instant::now();
+            let settled = self.settle().await;
+            // A large cluster takes longer to think about: at most a fifth of the time goes there.
+            rest = rest
+                .max(begin.elapsed() * 4)
+                .max(GATHER)
+                .min(Duration::from_secs(5));
+            let again = async {
+                match settled {
+                    true => self.news.notified().await,
+                    false => {
+                        let _ = tokio::time::timeout(AGAIN, self.news.notified()).await;
+                    }
+                }
+                tokio::time::sleep(rest).await;
+            };
+            tokio::select! {
+                () = again => rest = Duration::ZERO,
+                () = stop.asked() => return,
+            }
+        }
+    }
+
+    /// Works out the claims until no label is left to write; whether that was reached.
+    async fn settle(&self) -> bool {
+        // Each round writes what the last one could not know; more rounds than this mean that
+        // somebody writes against us, and then it is time to breathe.
+        for _ in 0..4 {
+            let fleet = fleet(&self.stores);
+            let claims = claim(&fleet);
+            let violations = check_claims(&fleet, &claims);
+            if !violations.is_empty() {
+                tracing::error!(?violations, "claims that break the rules are not written");
+                return true;
+            }
+            drop(fleet);
+            let Claims { shares, writes } = claims;
+            self.publish(shares);
+            if writes.is_empty() {
+                return true;
+            }
+            if !self.write_all(writes).await {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Wakes those whose share changed.
+    fn publish(&self, shares: Shares) {
+        let before = self.shares.borrow().clone();
+        let changed: Vec<_> = shares
+            .iter()
+            .filter(|(uid, share)| before.get(uid) != Some(share))
+            .map(|(uid, _)| uid.clone())
+            .collect();
+        self.shares.send_replace(Arc::new(shares));
+        for uid in changed {
+            for seen in self.stores.schedexts.group(&uid) {
+                self.queue.now(&seen.key());
+            }
+        }
+    }
+
+    /// Whether all were taken.
+    async fn write_all(&self, writes: Vec<LabelWrite>) -> bool {
+        let count = writes.len();
+        let written = stream::iter(writes)
+            .map(|write| async move {
+                let done = self.write(&write).await;
+                if let Err(error) = &done {
+                    let error = crate::retry::chain(error);
+                    tracing::warn!(node = %write.node, "cannot write the owner label: {error}");
+                }
+                done.is_ok()
+            })
+            .buffer_unordered(AT_ONCE)
+            .filter(|done| std::future::ready(*done))
+            .count()
+            .await;
+        tracing::info!(written, of = count, "owner labels");
+        written == count
+    }
+
+    async fn write(&self, write: &LabelWrite) -> Result<(), WriteError> {
+        let LabelWrite { node, from, to } = write;
+        let name = node.to_string();
+        let body = patch(
+            from.as_deref(),
+            to.as_ref().map(ToString::to_string).as_deref(),
+        );
+        let request = http::Request::patch(format!("/api/v1/nodes/{name}"))
+            .header(header::CONTENT_TYPE, "application/json-patch+json")
+            .body(body.to_string().into_bytes())
+            .map_err(|error| WriteError::Api(Box::new(kube::Error::HttpError(error))))?;
+        let made: Made = match self.leadership.write(self.client.request(request)).await {
+            // The node is gone.
+            Err(error) if error.status() == Some(404) => return Ok(()),
+            made => made?,
+        };
+        let Some(before) = self.stores.nodes.get(&node_key(node)) else {
+            return Ok(());
+        };
+        // Remembered at once, so that the next round does not write it again.
+        let Made { metadata } = made;
+        let labels = metadata.labels;
+        self.stores.nodes.put(
+            &metadata.resource_version,
+            Node {
+                labels,
+                ..Node::clone(&before)
+            },
+        );
+        Ok(())
+    }
+}
+
+/// What the API server answers.
+#[derive(Debug, Deserialize)]
+struct Made {
+    metadata: MadeMetadata,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MadeMetadata {
+    resource_version: String,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+/// A JSON patch that fails unless the label still says what was seen. Every node has labels: kubelet
+/// writes some.
+fn patch(from: Option<&str>, to: Option<&str>) -> Value {
+    let path = format!(
+        "/metadata/labels/{}",
+        sked_api::label::OWNER.replace('/', "~1")
+    );
+    let test = json!({"op": "test", "path": path, "value": from});
+    let write = match to {
+        Some(to) => json!({"op": "add", "path": path, "value": to}),
+        None => json!({"op": "remove", "path": path}),
+    };
+    json!([test, write])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_written_only_over_what_was_seen() {
+        let path = "/metadata/labels/sked.schedkit.io~1owner";
+        assert_eq!(
+            patch(None, Some("a")),
+            json!([{"op": "test", "path": path, "value": null}, {"op": "add", "path": path, "value": "a"}])
+        );
+        assert_eq!(
+            patch(Some("a"), None),
+            json!([{"op": "test", "path": path, "value": "a"}, {"op": "remove", "path": path}])
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! From the stores to what the planner looks at. Reads only; the clock is read here and nowhere
+//! else on this way.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sked_api::SchedExt;
+use sked_plan::observed::Refusal;
+use sked_plan::part::{parts, uid};
+use sked_plan::{Fleet, LiveDaemonSet, ObjectKey, Observed};
+
+use crate::claims::Shares;
+use crate::stores::{SchedExtSeen, Stores, Unreadable};
+
+/// What there is to see of one SchedExt.
+#[derive(Debug)]
+pub(crate) enum Sight {
+    /// It is gone, or is going: the garbage collector does the rest.
+    Gone,
+    /// Nobody has worked out yet which nodes are its: the claims will wake it.
+    Unclaimed,
+    /// It cannot be read.
+    Unreadable(Unreadable),
+    /// Everything.
+    Clear(Box<Observed>),
+}
+
+/// Everything about one SchedExt.
+pub(crate) fn observe(stores: &Stores, shares: &Shares, key: &ObjectKey) -> Sight {
+    let seen = stores.schedexts.get(key);
+    let schedext = match seen.as_deref() {
+        None => return Sight::Gone,
+        Some(SchedExtSeen::Unreadable(unreadable)) => {
+            return Sight::Unreadable(unreadable.clone());
+        }
+        Some(SchedExtSeen::Read { schedext, .. }) => Arc::clone(schedext),
+    };
+    if schedext.metadata.deletion_timestamp.is_some() {
+        return Sight::Gone;
+    }
+    let Some(share) = shares.get(&uid(&schedext)).cloned() else {
+        return Sight::Unclaimed;
+    };
+    let daemonsets = daemonsets(stores, &schedext);
+    let ours = || {
+        let uid = Some(uid(&schedext));
+        daemonsets.iter().filter(move |live| live.controller == uid)
+    };
+    Sight::Clear(Box::new(Observed {
+        pods: ours()
+            .flat_map(|live| stores.pods.group(&live.uid))
+            .collect(),
+        refusals: ours().filter_map(|live| refusal(stores, live)).collect(),
+        daemonsets,
+        share,
+        schedext,
+        now: Timestamp::now(),
+    }))
+}
+
+/// Everything that decides who owns which node.
+pub(crate) fn fleet(stores: &Stores) -> Fleet {
+    let seen = stores.schedexts.all();
+    let schedexts: Vec<_> = seen
+        .iter()
+        .filter_map(|seen| seen.schedext().cloned())
+        .collect();
+    let needed: HashSet<_> = schedexts
+        .iter()
+        .flat_map(|schedext| parts(schedext).map(|part| part.key()))
+        .collect();
+    let mut daemonsets = stores.daemonsets.all();
+    daemonsets.retain(|live| live.controller.is_some() || needed.contains(&live.key));
+    Fleet {
+        schedexts,
+        daemonsets,
+        nodes: stores.nodes.all(),
+        pods: stores.pods.all(),
+    }
+}
+
+/// Those that it controls, and those of the names that it needs.
+fn daemonsets(stores: &Stores, schedext: &SchedExt) -> Vec<Arc<LiveDaemonSet>> {
+    let mut found = stores.daemonsets.group(&uid(schedext));
+    for part in parts(schedext) {
+        if let Some(live) = stores.daemonsets.get(&part.key())
+            && !found.iter().any(|known| known.uid == live.uid)
+        {
+            found.push(live);
+        }
+    }
+    found
+}
+
+/// The latest word on why a DaemonSet's pods are not made.
+fn refusal(stores: &Stores, live: &LiveDaemonSet) -> Option<Refusal> {
+    let seen = stores.refusals.group(&live.uid);
+    let latest = seen.iter().max_by_key(|seen| seen.refusal.at)?;
+    Some(latest.refusal.clone())
+}

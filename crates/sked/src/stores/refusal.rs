@@ -1,0 +1,105 @@
+//! Events that say why a DaemonSet's pods are not made.
+
+use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
+use kube::api::ObjectMeta;
+use serde::Deserialize;
+use sked_plan::observed::Refusal;
+use sked_plan::{ObjectKey, Uid};
+
+use super::store::Kept;
+use super::wire::{Seen, Watched};
+
+/// An event on the wire.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Wire {
+    metadata: Metadata,
+    involved_object: Involved,
+    #[serde(default)]
+    message: String,
+    last_timestamp: Option<Time>,
+    event_time: Option<MicroTime>,
+    series: Option<Series>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    name: String,
+    #[serde(default)]
+    namespace: String,
+    resource_version: Option<String>,
+    creation_timestamp: Option<Time>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Involved {
+    #[serde(default)]
+    uid: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Series {
+    last_observed_time: Option<MicroTime>,
+}
+
+/// A refusal and the event that tells of it.
+#[derive(Clone, Debug)]
+pub(crate) struct RefusalSeen {
+    key: ObjectKey,
+    pub(crate) refusal: Refusal,
+}
+
+impl Kept for RefusalSeen {
+    fn key(&self) -> ObjectKey {
+        self.key.clone()
+    }
+
+    /// The DaemonSet.
+    fn groups(&self) -> [Option<&Uid>; 2] {
+        [Some(&self.refusal.daemonset), None]
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        self.refusal == other.refusal
+    }
+}
+
+impl Watched for RefusalSeen {
+    type Kind = Event;
+    type Wire = Wire;
+
+    fn read(wire: Wire) -> Seen<Self> {
+        let observed = wire.series.and_then(|series| series.last_observed_time);
+        let at = observed
+            .or(wire.event_time)
+            .map(|time| time.0)
+            .into_iter()
+            .chain(wire.last_timestamp.map(|time| time.0))
+            .chain(wire.metadata.creation_timestamp.map(|time| time.0))
+            .max()
+            .unwrap_or_default();
+        let key = ObjectKey {
+            namespace: wire.metadata.namespace,
+            name: wire.metadata.name,
+        };
+        Seen {
+            meta: ObjectMeta {
+                name: Some(key.name.clone()),
+                namespace: Some(key.namespace.clone()),
+                resource_version: wire.metadata.resource_version,
+                ..ObjectMeta::default()
+            },
+            object: Some(Self {
+                key,
+                refusal: Refusal {
+                    daemonset: Uid(wire.involved_object.uid),
+                    message: wire.message,
+                    at,
+                },
+            }),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How objects come off the wire: only what a store keeps survives the reading.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use kube::Resource;
+use kube::api::ObjectMeta;
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use super::store::Kept;
+
+/// Something that is watched.
+pub(crate) trait Watched: Kept + Clone + fmt::Debug {
+    /// What the API server calls it.
+    type Kind: Resource<DynamicType = ()>;
+    /// What is read.
+    type Wire: DeserializeOwned;
+    /// What is kept of it; nothing of what is of no concern.
+    fn read(wire: Self::Wire) -> Seen<Self>;
+}
+
+/// An object as a watch shows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen<T> {
+    /// Name, namespace and version.
+    pub(crate) meta: ObjectMeta,
+    /// What is kept; nothing of what is of no concern.
+    pub(crate) object: Option<T>,
+}
+
+impl<'de, T: Watched> Deserialize<'de> for Seen<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::Wire::deserialize(deserializer).map(T::read)
+    }
+}
+
+impl<T: Watched> Resource for Seen<T> {
+    type DynamicType = ();
+    type Scope = <T::Kind as Resource>::Scope;
+
+    fn kind(_: &()) -> Cow<'_, str> {
+        T::Kind::kind(&())
+    }
+    fn group(_: &()) -> Cow<'_, str> {
+        T::Kind::group(&())
+    }
+    fn version(_: &()) -> Cow<'_, str> {
+        T::Kind::version(&())
+    }
+    fn plural(_: &()) -> Cow<'_, str> {
+        T::Kind::plural(&())
+    }
+    fn meta(&self) -> &ObjectMeta {
+        &self.meta
+    }
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.meta
+    }
+}
+
+/// The metadata that every kind has, but for what is large and of no use here.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct WireMeta {
+    pub(super) name: String,
+    pub(super) namespace: Option<String>,
+    pub(super) resource_version: Option<String>,
+}
+
+impl WireMeta {
+    /// As the watch wants it.
+    pub(super) fn seen(self) -> ObjectMeta {
+        ObjectMeta {
+            name: Some(self.name),
+            namespace: self.namespace,
+            resource_version: self.resource_version,
+            ..ObjectMeta::default()
+        }
+    }
+}
+
+/// A whole object, whatever it says, without its `managedFields`: they are larger than the rest
+/// and are skipped unread.
+#[derive(Debug)]
+pub(crate) struct Whole(pub(crate) Value);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = deserializer.deserialize_map(Fields { nested: true })?;
+        Ok(Self(Value::Object(fields)))
+    }
+}
+
+struct Fields {
+    nested: bool,
+}
+
+struct Metadata(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Metadata {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_map(Fields { nested: false })
+            .map(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = Map<String, Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(name) = access.next_key::<String>()? {
+            let value = match name.as_str() {
+                "metadata" if self.nested => Value::Object(access.next_value::<Metadata>()?.0),
+                "managedFields" if !self.nested => {
+                    access.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+                _ => access.next_value()?,
+            };
+            fields.insert(name, value);
+        }
+        Ok(fields)
+    }
+}
+
+/// Name, namespace and version of a whole object.
+pub(super) fn meta_of(object: &Value) -> ObjectMeta {
+    let meta = WireMeta::deserialize(&object["metadata"]).unwrap_or_default();
+    meta.seen()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn managed_fields_are_skipped_and_all_else_is_read() {
+        let text = r#"{"metadata":{"name":"a","managedFields":[{"fieldsV1":{"f:spec":{}}}]},"spec":{"managedFields":1}}"#;
+        let Whole(object) = serde_json::from_str(text).unwrap();
+        let expected = serde_json::json!({"metadata": {"name": "a"}, "spec": {"managedFields": 1}});
+        assert_eq!(object, expected);
+        assert_eq!(meta_of(&object).name.as_deref(), Some("a"));
+    }
+}
