@@ -115,7 +115,6 @@ const LOOK: &str = "`kubectl get sx`";
 const WRITE: &str = "`kubectl apply`, `edit`, `delete`; the admission policy asks for the right to create DaemonSets besides";
 
 const READ_SCHEDEXTS: &[Verb] = &[
-    Verb("get", "a fresh look before a decision"),
     Verb("list", "what is asked for"),
     Verb("watch", "as soon as it changes"),
 ];
@@ -133,17 +132,15 @@ const EDIT_SCHEDEXTS: &[Verb] = &[
 ];
 
 const DAEMONSETS: &[Verb] = &[
-    Verb("get", "a fresh look before a decision"),
+    Verb("get", "the whole object, before it is put right"),
     Verb("list", "what there is"),
     Verb("watch", "drift is repaired as soon as it happens"),
     Verb("create", "a SchedExt and each pool has one"),
-    Verb("update", "to take away what others added to a pod spec"),
-    Verb("patch", "to change what differs"),
+    Verb("update", "to change it, and to take away what others added to its pods"),
     Verb("delete", "a pool that is gone"),
 ];
 
 const NODES: &[Verb] = &[
-    Verb("get", "a fresh look before a label is written"),
     Verb("list", "which nodes a SchedExt means"),
     Verb("watch", "nodes come, go and change their labels"),
     Verb("patch", "the label that says whose a node is; the admission policy allows no other change"),
