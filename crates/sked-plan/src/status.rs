@@ -34,7 +34,7 @@ pub fn status(observed: &Observed, plan: &Plan, outcome: &Outcome) -> SchedExtSt
         return before;
     }
     let troubles = trouble::all(observed, plan, outcome);
-    let progress = progress::progress(observed, plan, outcome);
+    let progress = progress::progress(observed, plan, &troubles);
     let now = whole_seconds(observed.now);
     let (problems, more_problems) = problem::problems(observed, &troubles, &before, now);
     SchedExtStatus {

@@ -86,7 +86,7 @@ impl Controller {
                 Some(_) = tasks.join_next() => {}
                 key = self.queue.next(), if tasks.len() < concurrency.get() => {
                     let this = Arc::clone(&self);
-                    let span = tracing::info_span!("reconcile", namespace = key.namespace, name = key.name);
+                    let span = tracing::info_span!("reconcile", schedext = %key);
                     tasks.spawn(async move { this.work(&key).await }.instrument(span));
                 }
             }

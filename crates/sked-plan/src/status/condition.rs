@@ -94,6 +94,11 @@ fn progressing(progress: &Progress) -> Word {
             reason: *reason,
             message: message.clone(),
         },
+        Progress::Stuck(reason) => Word {
+            status: NO,
+            reason: *reason,
+            message: "something stands in the way; see the condition Degraded".to_owned(),
+        },
         Progress::Done => Word {
             status: NO,
             reason: Reason::UpToDate,

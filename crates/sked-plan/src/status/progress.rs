@@ -2,54 +2,70 @@
 
 use sked_api::Reason;
 
+use super::pods;
+use super::trouble::Trouble;
 use crate::name::NodeName;
 use crate::observed::{LiveDaemonSet, LivePod, Observed, PodState};
 use crate::part::uid;
-use crate::plan::{Held, Outcome, Plan, Step, Until};
+use crate::plan::{Held, Plan, Step, Until};
 
 /// What is under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// Nothing.
+    /// Nothing is left to do.
     Done,
+    /// Something stands in the way; the most important of it.
+    Stuck(Reason),
     /// Something, with why and how far.
     UnderWay(Reason, String),
 }
 
-/// What waits comes first: it holds up all the rest.
-pub(super) fn progress(observed: &Observed, plan: &Plan, outcome: &Outcome) -> Progress {
+/// What waits comes first: it holds up all the rest. Without nodes nothing is under way, whatever
+/// the DaemonSet controller has seen by now.
+pub(super) fn progress(observed: &Observed, plan: &Plan, troubles: &[Trouble]) -> Progress {
     if let Some(held) = plan.held.first() {
         return waiting(held);
+    }
+    let in_the_way = |one: &&Trouble| one.node.is_none() && one.reason.is_degraded();
+    if let Some(reason) = troubles
+        .iter()
+        .filter(in_the_way)
+        .map(|one| one.reason)
+        .min()
+    {
+        return Progress::Stuck(reason);
+    }
+    let nodes: usize = observed.share.parts.values().map(|part| part.nodes).sum();
+    match under_way(observed, plan, nodes) {
+        Some(message) if nodes > 0 => Progress::UnderWay(Reason::RollingOut, message),
+        _ => Progress::Done,
+    }
+}
+
+fn under_way(observed: &Observed, plan: &Plan, nodes: usize) -> Option<String> {
+    if plan
+        .steps
+        .iter()
+        .any(|step| !matches!(step, Step::Delete { .. }))
+    {
+        return Some(format!(
+            "the DaemonSets for {nodes} nodes are being written"
+        ));
     }
     let uid = uid(&observed.schedext);
     let ours = |live: &&LiveDaemonSet| live.controller.as_ref() == Some(&uid) && !live.deleting;
     let live = observed.daemonsets.iter().map(|live| &**live).filter(ours);
-    let steps = plan
-        .steps
-        .iter()
-        .filter(|step| !matches!(step, Step::Delete { .. }));
-    if steps.count() > 0 && outcome.failure.is_none() || live.clone().any(is_behind) {
-        let (updated, desired) = live.fold((0, 0), |(updated, desired), live| {
-            (updated + live.updated, desired + live.desired)
-        });
-        let message = format!("{updated} of {desired} nodes have a pod of the latest template");
-        return Progress::UnderWay(Reason::RollingOut, message);
+    if live.clone().any(is_behind) {
+        let updated: i32 = live.clone().map(|live| live.updated).sum();
+        let desired: i32 = live.map(|live| live.desired).sum();
+        let seen = "have a pod of the latest template";
+        return Some(format!("{updated} of {desired} nodes {seen}"));
     }
-    let starting = observed.pods.iter().filter(|pod| is_starting(pod)).count();
-    if starting > 0 {
-        let pods = if starting == 1 {
-            "1 pod starts"
-        } else {
-            "pods start"
-        };
-        let message = if starting == 1 {
-            pods.to_owned()
-        } else {
-            format!("{starting} {pods}")
-        };
-        return Progress::UnderWay(Reason::RollingOut, message);
+    match observed.pods.iter().filter(|pod| is_starting(pod)).count() {
+        0 => None,
+        1 => Some("1 pod is starting".to_owned()),
+        pods => Some(format!("{pods} pods are starting")),
     }
-    Progress::Done
 }
 
 fn waiting(held: &Held) -> Progress {
@@ -89,5 +105,10 @@ fn is_behind(live: &LiveDaemonSet) -> bool {
 
 /// Also one that let go without blame and is started again.
 fn is_starting(pod: &LivePod) -> bool {
-    !pod.deleting && matches!(pod.state, PodState::Starting | PodState::Unscheduled(_))
+    !pod.deleting
+        && match pod.state {
+            PodState::Starting | PodState::Unscheduled(_) => true,
+            PodState::Ended { .. } => pods::trouble(pod).is_none(),
+            PodState::Running | PodState::Waiting { .. } | PodState::Failed { .. } => false,
+        }
 }

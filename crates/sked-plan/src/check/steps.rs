@@ -1,0 +1,190 @@
+//! Judges the steps for one SchedExt: only what is its own, and only as the contract says.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec};
+use sked_api::SchedExt;
+
+use super::Violation;
+use crate::name::{ObjectKey, Uid};
+use crate::observed::{LiveDaemonSet, Observed};
+use crate::plan::{Plan, Step};
+
+/// Judges a plan.
+pub fn check_plan(observed: &Observed, plan: &Plan) -> Vec<Violation> {
+    let schedext = &observed.schedext;
+    if schedext.metadata.deletion_timestamp.is_some() && !plan.steps.is_empty() {
+        return vec![Violation::Deleting];
+    }
+    let judged = plan.steps.iter().map(|step| match step {
+        Step::Create(wanted) => judge_create(observed, wanted),
+        Step::Replace { wanted, uid } => judge_replace(observed, wanted, uid),
+        Step::Delete { key, uid } => judge_delete(observed, key, uid),
+    });
+    judged.flatten().collect()
+}
+
+fn judge_create(observed: &Observed, wanted: &DaemonSet) -> Vec<Violation> {
+    let key = name_of(wanted);
+    let mut found = contract(observed, wanted);
+    if observed.daemonsets.iter().any(|live| live.key == key) {
+        found.push(Violation::NotOurs { key: key.clone() });
+    }
+    if is_early(observed, &key) {
+        found.push(Violation::TooEarly { key });
+    }
+    found
+}
+
+fn judge_replace(observed: &Observed, wanted: &DaemonSet, uid: &Uid) -> Vec<Violation> {
+    let key = name_of(wanted);
+    let mut found = contract(observed, wanted);
+    let live = observed.daemonsets.iter().find(|live| live.uid == *uid);
+    let ours = |live: &LiveDaemonSet| is_ours(observed, live) && live.key == key && !live.deleting;
+    if !live.is_some_and(|live| ours(live)) {
+        found.push(Violation::NotOurs { key: key.clone() });
+    }
+    if is_early(observed, &key) {
+        found.push(Violation::TooEarly { key });
+    }
+    found
+}
+
+fn judge_delete(observed: &Observed, key: &ObjectKey, uid: &Uid) -> Vec<Violation> {
+    let live = observed.daemonsets.iter().find(|live| live.uid == *uid);
+    let mut found = Vec::new();
+    if !live.is_some_and(|live| is_ours(observed, live) && live.key == *key) {
+        found.push(Violation::NotOurs { key: key.clone() });
+    }
+    let schedext = &observed.schedext;
+    let name = schedext.metadata.name.as_deref().unwrap_or_default();
+    let kept = |pool: &sked_api::Pool| !observed.share.yields.contains_key(&pool.name);
+    let pools = schedext.spec.pools.iter().filter(|pool| kept(pool));
+    let mut pools = pools.map(|pool| format!("{name}-{}", pool.name));
+    if key.name == name || pools.any(|pool| pool == key.name) {
+        found.push(Violation::Wanted { key: key.clone() });
+    }
+    found
+}
+
+fn is_ours(observed: &Observed, live: &LiveDaemonSet) -> bool {
+    let uid = observed.schedext.metadata.uid.as_deref();
+    live.controller.as_ref().map(|controller| &*controller.0) == uid
+}
+
+/// Whether claims for it are missing or not yet on the nodes.
+fn is_early(observed: &Observed, key: &ObjectKey) -> bool {
+    let schedext = &observed.schedext;
+    let name = schedext.metadata.name.as_deref().unwrap_or_default();
+    let base = (key.name == name).then_some(&None);
+    let share = &observed.share;
+    let of_pool = |pool: &&Option<String>| {
+        let pool = pool.as_ref().map(|pool| format!("{name}-{pool}"));
+        pool.as_ref() == Some(&key.name)
+    };
+    // A name that was cut is not found here; its pool's share is judged by none of these.
+    let Some(pool) = base.or_else(|| share.parts.keys().find(of_pool)) else {
+        return false;
+    };
+    let part = share.parts.get(pool);
+    share.generation != schedext.metadata.generation.unwrap_or_default()
+        || part.is_none_or(|part| !part.waits_for.is_empty())
+}
+
+fn name_of(daemonset: &DaemonSet) -> ObjectKey {
+    ObjectKey {
+        namespace: daemonset.metadata.namespace.clone().unwrap_or_default(),
+        name: daemonset.metadata.name.clone().unwrap_or_default(),
+    }
+}
+
+/// What others rely on, whatever else a template says.
+fn contract(observed: &Observed, wanted: &DaemonSet) -> Vec<Violation> {
+    let schedext = &observed.schedext;
+    let key = name_of(wanted);
+    let spec = wanted.spec.as_ref();
+    let rules: [(&'static str, bool); 6] = [
+        (
+            "namespace",
+            wanted.metadata.namespace == schedext.metadata.namespace,
+        ),
+        (
+            "label",
+            has(
+                wanted.metadata.labels.as_ref(),
+                "managed-by",
+                "sked-controller",
+            ),
+        ),
+        ("controller", is_controlled(wanted, schedext)),
+        (
+            "selector",
+            spec.is_some_and(|spec| selects_its_own(spec, &key.name)),
+        ),
+        (
+            "container",
+            spec.is_some_and(|spec| runs_one(spec, schedext)),
+        ),
+        ("strategy", spec.is_some_and(never_surges)),
+    ];
+    let broken = rules.into_iter().filter(|(_, kept)| !kept);
+    let broken = broken.map(|(what, _)| Violation::Contract {
+        key: key.clone(),
+        what,
+    });
+    broken.collect()
+}
+
+fn has(labels: Option<&BTreeMap<String, String>>, key: &str, value: &str) -> bool {
+    labels
+        .and_then(|labels| labels.get(key))
+        .is_some_and(|one| one == value)
+}
+
+fn is_controlled(wanted: &DaemonSet, schedext: &SchedExt) -> bool {
+    let owners = wanted.metadata.owner_references.as_deref();
+    matches!(owners, Some([owner]) if owner.controller == Some(true)
+        && owner.kind == "SchedExt"
+        && Some(&owner.uid) == schedext.metadata.uid.as_ref())
+}
+
+fn selects_its_own(spec: &DaemonSetSpec, name: &str) -> bool {
+    let labels = spec
+        .template
+        .metadata
+        .as_ref()
+        .and_then(|one| one.labels.as_ref());
+    let selector = spec.selector.match_labels.as_ref();
+    selector.is_some_and(|selector| selector.len() == 1)
+        && spec.selector.match_expressions.is_none()
+        && has(selector, "name", name)
+        && has(labels, "name", name)
+        && has(labels, "managed-by", "sked-controller")
+        && has(labels, "sked.schedkit.io/root-scheduler", "true")
+}
+
+fn runs_one(spec: &DaemonSetSpec, schedext: &SchedExt) -> bool {
+    let Some(pod) = &spec.template.spec else {
+        return false;
+    };
+    let pools = schedext
+        .spec
+        .pools
+        .iter()
+        .filter_map(|pool| pool.sched.as_ref());
+    let mut images = pools.chain([&schedext.spec.sched]);
+    let privileged = |container: &k8s_openapi::api::core::v1::Container| {
+        let context = container.security_context.as_ref();
+        context.and_then(|context| context.privileged) == Some(true)
+    };
+    pod.init_containers.is_none()
+        && matches!(&*pod.containers, [one] if one.name == "scx"
+            && privileged(one)
+            && images.any(|image| Some(image) == one.image.as_ref()))
+}
+
+fn never_surges(spec: &DaemonSetSpec) -> bool {
+    let strategy = spec.update_strategy.as_ref();
+    let rolling = strategy.and_then(|strategy| strategy.rolling_update.as_ref());
+    rolling.is_none_or(|rolling| rolling.max_surge.is_none())
+}

@@ -1,0 +1,229 @@
+//! A cluster in memory: it takes writes, and its DaemonSet controller, scheduler and garbage
+//! collector do what real ones do, when they are told to.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sked_api::{SchedExt, label};
+use sked_plan::check::{check_claims, check_plan};
+use sked_plan::claim::{Claims, LabelWrite, claim};
+use sked_plan::daemonset::overlay;
+use sked_plan::observed::PodState;
+use sked_plan::plan::{Plan, Step, plan};
+use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed, Uid};
+
+use crate::filled_in::filled_in;
+use crate::kube::{Verdict, verdict};
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cluster {
+    pub(crate) schedexts: Vec<SchedExt>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) daemonsets: Vec<Value>,
+    pub(crate) pods: Vec<LivePod>,
+    pub(crate) born: u64,
+}
+
+/// Anything that sked might write next.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Work {
+    Label(LabelWrite),
+    Step(Step),
+}
+
+impl Cluster {
+    pub(crate) fn fleet(&self) -> Fleet {
+        let live = |one: &Value| Arc::new(LiveDaemonSet::read(one).unwrap());
+        Fleet {
+            schedexts: self.schedexts.iter().cloned().map(Arc::new).collect(),
+            nodes: self.nodes.iter().cloned().map(Arc::new).collect(),
+            daemonsets: self.daemonsets.iter().map(live).collect(),
+            pods: self.pods.iter().cloned().map(Arc::new).collect(),
+        }
+    }
+
+    pub(crate) fn observed(&self, schedext: &SchedExt, claims: &Claims) -> Observed {
+        let fleet = self.fleet();
+        let uid = Uid(schedext.metadata.uid.clone().unwrap());
+        let ours = |pod: &Arc<LivePod>| {
+            let mut all = fleet.daemonsets.iter();
+            all.any(|one| one.uid == pod.daemonset && one.controller.as_ref() == Some(&uid))
+        };
+        Observed {
+            schedext: Arc::new(schedext.clone()),
+            pods: fleet.pods.iter().filter(|pod| ours(pod)).cloned().collect(),
+            share: claims.shares.get(&uid).cloned().unwrap_or_default(),
+            refusals: Vec::new(),
+            now: Timestamp::from_second(1_700_000_000).unwrap(),
+            daemonsets: fleet.daemonsets,
+        }
+    }
+
+    /// Looks, plans, and lets the judge look: everything that sked would do now.
+    pub(crate) fn work(&self) -> Vec<Work> {
+        let fleet = self.fleet();
+        let claims = claim(&fleet);
+        assert_eq!(check_claims(&fleet, &claims), vec![], "{self:#?}");
+        let mut work: Vec<Work> = claims.writes.iter().cloned().map(Work::Label).collect();
+        for schedext in &self.schedexts {
+            let plan = self.plan_for(schedext, &claims);
+            work.extend(plan.steps.into_iter().map(Work::Step));
+        }
+        work
+    }
+
+    pub(crate) fn plan_for(&self, schedext: &SchedExt, claims: &Claims) -> Plan {
+        let observed = self.observed(schedext, claims);
+        let plan = plan(&observed);
+        assert_eq!(check_plan(&observed, &plan), vec![], "{self:#?}");
+        plan
+    }
+
+    pub(crate) fn write(&mut self, work: &Work) {
+        match work {
+            Work::Label(write) => self.write_label(write),
+            Work::Step(Step::Create(wanted)) => self.create(serde_json::to_value(wanted).unwrap()),
+            Work::Step(Step::Replace { wanted, uid }) => {
+                let live = self
+                    .daemonsets
+                    .iter_mut()
+                    .find(|one| one["metadata"]["uid"] == uid.0);
+                if let Some(live) = live {
+                    let old = serde_json::from_value(live.clone()).unwrap();
+                    *live = filled_in(serde_json::to_value(overlay(old, wanted)).unwrap());
+                }
+            }
+            Work::Step(Step::Delete { uid, .. }) => {
+                self.daemonsets
+                    .retain(|one| one["metadata"]["uid"] != uid.0);
+            }
+        }
+    }
+
+    fn write_label(&mut self, write: &LabelWrite) {
+        let node = self
+            .nodes
+            .iter_mut()
+            .find(|node| node.name == write.node)
+            .unwrap();
+        if node.labels.get(label::OWNER) != write.from.as_ref() {
+            return;
+        }
+        match write.to {
+            Some(owner) => node
+                .labels
+                .insert(label::OWNER.to_owned(), owner.to_string()),
+            None => node.labels.remove(label::OWNER),
+        };
+    }
+
+    pub(crate) fn create(&mut self, mut daemonset: Value) {
+        let same = |one: &Value, key: &str| one["metadata"][key] == daemonset["metadata"][key];
+        if self
+            .daemonsets
+            .iter()
+            .any(|one| same(one, "name") && same(one, "namespace"))
+        {
+            return;
+        }
+        self.born += 1;
+        daemonset["metadata"]["uid"] = json!(format!("ds-{}", self.born));
+        daemonset["metadata"]["resourceVersion"] = json!("1");
+        self.daemonsets.push(filled_in(daemonset));
+    }
+
+    /// The garbage collector.
+    pub(crate) fn collect(&mut self) {
+        let alive = |one: &SchedExt| one.metadata.deletion_timestamp.is_none();
+        self.schedexts.retain(alive);
+        let uids: Vec<_> = self
+            .schedexts
+            .iter()
+            .map(|one| json!(one.metadata.uid))
+            .collect();
+        self.daemonsets.retain(|one| {
+            let owner = &one["metadata"]["ownerReferences"][0]["uid"];
+            owner.is_null() || uids.contains(owner)
+        });
+    }
+
+    /// The DaemonSet controller, the scheduler and kubelets: pods go where they must, and a node
+    /// takes one.
+    pub(crate) fn run_pods(&mut self) {
+        let Self {
+            nodes,
+            daemonsets,
+            pods,
+            ..
+        } = self;
+        let of = |uid: &Uid| {
+            daemonsets
+                .iter()
+                .find(|one| one["metadata"]["uid"] == uid.0)
+        };
+        pods.retain(|pod| {
+            let node = nodes
+                .iter()
+                .find(|node| Some(&node.name) == pod.node.as_ref());
+            match (of(&pod.daemonset), node) {
+                (Some(daemonset), Some(node)) => verdict(daemonset, node) != Verdict::Leave,
+                _ => false,
+            }
+        });
+        for daemonset in daemonsets.iter() {
+            for node in nodes
+                .iter()
+                .filter(|node| verdict(daemonset, node) == Verdict::Run)
+            {
+                let uid = Uid(daemonset["metadata"]["uid"].as_str().unwrap().to_owned());
+                let here = |pod: &LivePod| pod.node.as_ref() == Some(&node.name);
+                if !pods.iter().any(|pod| here(pod) && pod.daemonset == uid) {
+                    pods.push(pod(daemonset, &node.name, uid));
+                }
+            }
+        }
+        for at in 0..pods.len() {
+            let there = |pod: &LivePod| pod.node == pods[at].node && pod.state == PodState::Running;
+            if !pods.iter().any(there) {
+                pods[at].state = PodState::Running;
+            }
+        }
+    }
+
+    /// DaemonSets that would make a pod on a node as it is.
+    pub(crate) fn takers(&self, node: &Node) -> Vec<String> {
+        let takes = |one: &&Value| verdict(one, node) == Verdict::Run;
+        let name = |one: &Value| one["metadata"]["name"].as_str().unwrap().to_owned();
+        self.daemonsets.iter().filter(takes).map(name).collect()
+    }
+
+    /// Does everything that is to be done until there is nothing more.
+    pub(crate) fn settle(&mut self) {
+        for _ in 0..20 {
+            self.collect();
+            let work = self.work();
+            if work.is_empty() {
+                return;
+            }
+            work.iter().for_each(|one| self.write(one));
+            self.run_pods();
+        }
+        panic!("never comes to rest: {:?}", self.work());
+    }
+}
+
+fn pod(daemonset: &Value, node: &NodeName, uid: Uid) -> LivePod {
+    LivePod {
+        key: ObjectKey {
+            namespace: "default".to_owned(),
+            name: format!("{}-{node}", daemonset["metadata"]["name"].as_str().unwrap()),
+        },
+        daemonset: uid,
+        node: Some(node.clone()),
+        deleting: false,
+        state: PodState::Unscheduled(None),
+        restarts: 0,
+        created: Timestamp::UNIX_EPOCH,
+    }
+}
