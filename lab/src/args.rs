@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use lab::cache::Cache;
 use lab::ground::DEFAULT_KERNEL;
+use lab::parts::install_tool::InstallTool;
 use lab::{Goal, Ground, Order, Scheduler, State};
 
 /// Real sched_ext kernels and a real Kubernetes on one small machine.
@@ -84,6 +85,12 @@ pub(crate) enum Verb {
     Down,
     /// List the kernels that Debian offers, the newest of each series.
     Kernels,
+    /// Print where kustomize or helm is, built first when it is missing.
+    Tool {
+        /// Which one.
+        #[arg(value_enum)]
+        tool: InstallTool,
+    },
     /// Carry bytes between our standard streams and a node's serial line; for ssh, not for people.
     #[command(hide = true)]
     Line {

@@ -7,6 +7,7 @@
 pub mod containerd;
 pub mod crowd;
 mod golang;
+pub mod install_tool;
 pub mod kernel;
 pub mod kube;
 pub mod registry;

@@ -7,6 +7,7 @@ mod kernels;
 mod line;
 mod logs;
 mod status;
+mod tool;
 mod up;
 
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Verb::Kernels => kernels::run(args),
+        Verb::Tool { tool } => tool::run(args, *tool),
         Verb::Line { socket } => line::run(socket),
         Verb::Keeper => {
             lab::keeper::keep()?;

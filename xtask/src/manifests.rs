@@ -1,6 +1,9 @@
-//! What the tree derives from sked's types: the definition that the API server gets and the page
-//! that explains it. `make manifests` writes them; a test fails when they drift.
+//! What the tree derives from sked's types and from the list of its rights: the definition that
+//! the API server gets, the roles, the pages that explain them, and the chart's copies. `make
+//! manifests` writes them; a test fails when they drift.
 
+mod access;
+mod chart;
 mod crd;
 mod page;
 mod yaml;
@@ -12,23 +15,27 @@ use anyhow::Context;
 
 /// A file below the root of the tree.
 struct Derived {
-    path: &'static str,
+    path: String,
     text: String,
 }
 
 /// All of them. A new one is one more line.
-fn derive() -> anyhow::Result<Vec<Derived>> {
+fn derive(root: &Path) -> anyhow::Result<Vec<Derived>> {
     let definition = sked_api::crd::schedext()?;
-    Ok(vec![
+    let mut derived = vec![
         crd::definition(&definition)?,
         crd::kustomization()?,
         page::derive(&definition)?,
-    ])
+        access::page(root)?,
+    ];
+    derived.extend(access::roles());
+    derived.extend(chart::copies(root, &derived)?);
+    Ok(derived)
 }
 
 /// Writes them all.
 pub(crate) fn write(root: &Path) -> anyhow::Result<()> {
-    for Derived { path, text } in derive()? {
+    for Derived { path, text } in derive(root)? {
         let file = root.join(path);
         let folder = file.parent().context("a file is in a folder")?;
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
@@ -42,10 +49,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_chart_has_no_file_that_nothing_is_copied_to() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let derived = derive(&root).unwrap();
+        for folder in fs::read_dir(root.join("charts/sked/files")).unwrap() {
+            let folder = folder.unwrap();
+            for file in fs::read_dir(folder.path()).unwrap() {
+                let (folder, file) = (folder.file_name(), file.unwrap().file_name());
+                let path = Path::new("charts/sked/files").join(folder).join(file);
+                let known = derived.iter().any(|file| Path::new(&file.path) == path);
+                assert!(known, "{}: remove it", path.display());
+            }
+        }
+    }
+
+    #[test]
     fn what_is_in_the_tree_is_what_the_types_say() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        for Derived { path, text } in derive().unwrap() {
-            let kept = fs::read_to_string(root.join(path)).unwrap_or_default();
+        for Derived { path, text } in derive(&root).unwrap() {
+            let kept = fs::read_to_string(root.join(&path)).unwrap_or_default();
             assert!(
                 kept == text,
                 "{path} is not what the types say: run `make manifests` and commit it"

@@ -22,6 +22,25 @@ pub(crate) struct Args {
 enum Command {
     /// Look after the SchedExts of a cluster; the same without this word.
     Manager(ManagerArgs),
+    /// Take the owner labels off all nodes, once no SchedExt is left.
+    ReleaseNodes(ReleaseArgs),
+}
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub(crate) enum Request {
+    /// Look after SchedExts.
+    Manage(ManagerArgs),
+    /// Take the owner labels off all nodes.
+    Release(ReleaseArgs),
+}
+
+/// Flags of `release-nodes`.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct ReleaseArgs {
+    /// Which cluster; without it KUBECONFIG, ~/.kube/config or the pod's own account.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
 }
 
 /// Flags of the manager.
@@ -78,11 +97,12 @@ pub(crate) struct ManagerArgs {
 }
 
 impl Args {
-    /// What was said about the manager, with or without the word.
-    pub(crate) fn manager(self) -> ManagerArgs {
+    /// What is asked for; the manager, with or without the word, unless it is something else.
+    pub(crate) fn request(self) -> Request {
         match self.command {
-            Some(Command::Manager(manager)) => manager,
-            None => self.manager,
+            Some(Command::Manager(manager)) => Request::Manage(manager),
+            Some(Command::ReleaseNodes(release)) => Request::Release(release),
+            None => Request::Manage(self.manager),
         }
     }
 }
@@ -92,9 +112,11 @@ mod tests {
     use super::*;
 
     fn parse(words: &str) -> ManagerArgs {
-        Args::try_parse_from(words.split(' '))
-            .unwrap_or_else(|error| panic!("{error}"))
-            .manager()
+        let args = Args::try_parse_from(words.split(' '));
+        match args.unwrap_or_else(|error| panic!("{error}")).request() {
+            Request::Manage(manager) => manager,
+            Request::Release(_) => panic!("{words} is for the manager"),
+        }
     }
 
     #[test]

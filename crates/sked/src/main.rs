@@ -18,6 +18,7 @@ mod metrics_server;
 mod observe;
 mod probe;
 mod queue;
+mod release_nodes;
 mod report;
 mod retry;
 mod stop;
@@ -28,10 +29,24 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::args::Request;
+use crate::log::LogFormat;
+
 fn main() -> ExitCode {
-    let args = args::Args::parse().manager();
-    log::start(args.log_format, &args.log_level);
-    match manager::start(args) {
+    match args::Args::parse().request() {
+        Request::Manage(args) => {
+            log::start(args.log_format, &args.log_level);
+            exit(manager::start(args))
+        }
+        Request::Release(args) => {
+            log::start(LogFormat::Json, "info");
+            exit(release_nodes::start(args.kubeconfig.as_deref()))
+        }
+    }
+}
+
+fn exit<E: std::error::Error>(ended: Result<(), E>) -> ExitCode {
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{}", retry::chain(&error));

@@ -8,7 +8,7 @@ use super::{Derived, yaml};
 /// The definition, in a file named as kubebuilder names it: whoever knows sked looks for it there.
 pub(super) fn definition(definition: &CustomResourceDefinition) -> anyhow::Result<Derived> {
     Ok(Derived {
-        path: "config/crd/bases/sked.schedkit.io_schedexts.yaml",
+        path: "config/crd/bases/sked.schedkit.io_schedexts.yaml".to_owned(),
         text: yaml::file(definition)?,
     })
 }
@@ -16,7 +16,7 @@ pub(super) fn definition(definition: &CustomResourceDefinition) -> anyhow::Resul
 /// What `kubectl apply -k config/crd` goes by.
 pub(super) fn kustomization() -> anyhow::Result<Derived> {
     Ok(Derived {
-        path: "config/crd/kustomization.yaml",
+        path: "config/crd/kustomization.yaml".to_owned(),
         text: yaml::file(&json!({
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",

@@ -52,7 +52,7 @@ pub(super) fn derive(definition: &CustomResourceDefinition) -> anyhow::Result<De
         rules()?,
     ];
     Ok(Derived {
-        path: "docs/crd.md",
+        path: "docs/crd.md".to_owned(),
         text: text.concat(),
     })
 }

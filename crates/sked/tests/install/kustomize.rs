@@ -1,0 +1,173 @@
+//! The folders of `config/`: what they render, under which names, and that the API server knows
+//! every field.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use lab::parts::install_tool::InstallTool;
+use serde_json::Value;
+
+use crate::ground::{alone, eventually, get, install, kubectl, must, said, tool, tree};
+
+/// Every folder that is applied by itself.
+const FOLDERS: [&str; 9] = [
+    "crd",
+    "default",
+    "manager",
+    "namespace",
+    "network-policy",
+    "policy",
+    "prometheus",
+    "rbac",
+    "samples",
+];
+
+/// What `kubectl apply -k config/default` installs.
+const INSTALLED: [&str; 20] = [
+    "ClusterRole/sked-manager-role",
+    "ClusterRole/sked-metrics-auth-role",
+    "ClusterRole/sked-metrics-reader",
+    "ClusterRole/sked-schedext-editor-role",
+    "ClusterRole/sked-schedext-viewer-role",
+    "ClusterRoleBinding/sked-manager-rolebinding",
+    "ClusterRoleBinding/sked-metrics-auth-rolebinding",
+    "CustomResourceDefinition/schedexts.sked.schedkit.io",
+    "Namespace/sked-system",
+    "ValidatingAdmissionPolicy/sked-manager-daemonsets",
+    "ValidatingAdmissionPolicy/sked-manager-nodes",
+    "ValidatingAdmissionPolicy/sked-schedext-authors",
+    "ValidatingAdmissionPolicyBinding/sked-manager-daemonsets",
+    "ValidatingAdmissionPolicyBinding/sked-manager-nodes",
+    "ValidatingAdmissionPolicyBinding/sked-schedext-authors",
+    "sked-system/Deployment/sked-controller-manager",
+    "sked-system/Role/sked-leader-election-role",
+    "sked-system/RoleBinding/sked-leader-election-rolebinding",
+    "sked-system/Service/sked-controller-manager-metrics-service",
+    "sked-system/ServiceAccount/sked-controller-manager",
+];
+
+/// The objects of a list as namespace/kind/name.
+fn names(list: &Value) -> BTreeSet<String> {
+    let items = list["items"].as_array().cloned();
+    items
+        .unwrap_or_else(|| vec![list.clone()])
+        .iter()
+        .map(|object| {
+            let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let metadata = &object["metadata"];
+            let namespace = metadata["namespace"].as_str();
+            let prefix = namespace.map(|name| format!("{name}/")).unwrap_or_default();
+            format!("{prefix}{}/{}", word(&object["kind"]), word(&metadata["name"]))
+        })
+        .collect()
+}
+
+/// What a folder renders, as the client reads it; nothing is asked of the API server.
+fn rendered(folder: &str) -> BTreeSet<String> {
+    let out = must(&["create", "--dry-run=client", "--validate=false", "-o", "json", "-k", folder]);
+    // One document an object, or one list.
+    serde_json::Deserializer::from_str(&out)
+        .into_iter::<Value>()
+        .flat_map(|object| names(&object.unwrap()))
+        .collect()
+}
+
+#[test]
+fn all_is_installed_under_its_final_name() {
+    let _alone = alone();
+    install();
+    let wanted: BTreeSet<_> = INSTALLED.map(str::to_owned).into();
+    assert_eq!(rendered("config/default"), wanted);
+    assert_eq!(names(&get(&["-k", "config/default"])), wanted);
+}
+
+#[test]
+fn what_may_go_alone_has_the_same_names_and_no_namespace() {
+    let _alone = alone();
+    install();
+    let whole = rendered("config/default");
+    for folder in ["config/manager", "config/rbac"] {
+        let part = rendered(folder);
+        assert!(part.is_subset(&whole), "{folder}: {part:?}");
+        assert!(!part.contains("Namespace/sked-system"), "{folder}");
+        assert!(!part.contains("CustomResourceDefinition/schedexts.sked.schedkit.io"));
+    }
+}
+
+#[test]
+fn kustomize_renders_what_kubectl_renders() {
+    let _alone = alone();
+    let program = tool(InstallTool::Kustomize);
+    for folder in FOLDERS {
+        let folder = format!("config/{folder}");
+        let own = said(Command::new(&program).current_dir(tree()).args(["build", &folder]));
+        assert_eq!(own.status, 0, "{}", own.err);
+        assert_eq!(own.out, must(&["kustomize", &folder]), "{folder}");
+        assert_eq!(own.err, "", "{folder}: nothing is deprecated");
+    }
+}
+
+#[test]
+fn the_api_server_knows_every_field() {
+    let _alone = alone();
+    install();
+    for folder in FOLDERS.into_iter().filter(|folder| *folder != "prometheus") {
+        let folder = format!("config/{folder}");
+        let words = ["apply", "--server-side", "--dry-run=server", "--validate=strict"];
+        let ours = ["--force-conflicts", "-k", &folder];
+        let said = kubectl(&[&words[..], &ours].concat());
+        assert_eq!(said.status, 0, "{folder}: {}", said.err);
+        assert!(!said.err.contains("Warning"), "{folder}: {}", said.err);
+    }
+    // The check is real: a field that is not there is refused.
+    let wrong = kubectl(&[
+        "patch", "deployment", "sked-controller-manager", "-n", "sked-system", "--type=merge",
+        "--dry-run=server", "-p", r#"{"spec": {"replicas": "one"}}"#,
+    ]);
+    assert_ne!(wrong.status, 0);
+}
+
+#[test]
+fn the_policies_are_understood_by_the_api_server() {
+    let _alone = alone();
+    install();
+    for policy in ["sked-schedext-authors", "sked-manager-nodes", "sked-manager-daemonsets"] {
+        let policy = eventually("the expressions are checked", || {
+            let policy = get(&["validatingadmissionpolicy", policy]);
+            let seen = policy["status"]["observedGeneration"] == policy["metadata"]["generation"];
+            seen.then_some(policy)
+        });
+        let warnings = &policy["status"]["typeChecking"]["expressionWarnings"];
+        assert!(warnings.is_null(), "{warnings:#}");
+        assert_eq!(policy["spec"]["failurePolicy"], "Fail");
+    }
+}
+
+#[test]
+fn the_manager_pod_passes_restricted_and_the_service_finds_it_alone() {
+    let _alone = alone();
+    install();
+    let system = ["-n", "sked-system"];
+    let labels = get(&["namespace", "sked-system"])["metadata"]["labels"].clone();
+    assert_eq!(labels["control-plane"], "controller-manager");
+    assert_eq!(labels["pod-security.kubernetes.io/enforce"], "restricted");
+    // Without a node it waits; that it was made at all is the answer of Pod Security.
+    let pods = eventually("the manager's pod is made", || {
+        let pods = get(&[&["pods"], &system[..]].concat());
+        (!pods["items"].as_array().unwrap().is_empty()).then_some(pods)
+    });
+    let pods = pods["items"].as_array().unwrap();
+    assert_eq!(pods.len(), 1, "one replica");
+    let name = pods[0]["metadata"]["name"].as_str().unwrap();
+    assert!(name.starts_with("sked-controller-manager-"), "{name}");
+    let service = get(&[&["service", "sked-controller-manager-metrics-service"], &system[..]].concat());
+    assert_eq!(service["spec"]["ports"][0]["port"], 8443);
+    for (key, value) in service["spec"]["selector"].as_object().unwrap() {
+        assert_eq!(&pods[0]["metadata"]["labels"][key], value, "{key}");
+    }
+    let container = &pods[0]["spec"]["containers"][0];
+    assert_eq!(container["image"], "controller:latest");
+    let args = container["args"].to_string();
+    assert!(args.contains("--leader-elect"), "{args}");
+    assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true);
+}

@@ -1,0 +1,162 @@
+//! The roles that sked is installed with. This list is the only place where a right is given: the
+//! manifests and the table in `docs/security.md` are written from it, with the reasons.
+
+use super::{Grant, Reach, Role, Verb};
+
+const MINE: &str = "sked.schedkit.io";
+/// Kubernetes' own group, which has no name.
+const CORE: &str = "";
+
+/// Every role.
+pub(super) const ROLES: &[Role] = &[
+    Role {
+        name: "sked-manager-role",
+        file: "manager_role.yaml",
+        reach: Reach::Cluster,
+        whose: "the manager",
+        grants: &[
+            Grant::of(MINE, "schedexts", READ_SCHEDEXTS),
+            Grant::of(
+                MINE,
+                "schedexts/status",
+                &[Verb("patch", "to say what was observed; never the spec")],
+            ),
+            Grant::of(
+                MINE,
+                "schedexts/finalizers",
+                &[Verb(
+                    "update",
+                    "asked for by API servers that check owner references with `blockOwnerDeletion`; sked sets no finalizer",
+                )],
+            ),
+            Grant::of("apps", "daemonsets", DAEMONSETS),
+            Grant::of(CORE, "nodes", NODES),
+            Grant::of(CORE, "pods", PODS),
+            Grant::of(CORE, "events", EVENTS),
+            Grant::of("events.k8s.io", "events", NEW_EVENTS),
+        ],
+    },
+    Role {
+        name: "sked-leader-election-role",
+        file: "leader_election_role.yaml",
+        reach: Reach::Namespace("sked-system"),
+        whose: "the manager",
+        grants: &[
+            Grant::of(
+                "coordination.k8s.io",
+                "leases",
+                &[Verb("create", "the first manager makes the lease")],
+            ),
+            Grant {
+                names: &["b4c95cb3.schedkit.io"],
+                ..Grant::of(
+                    "coordination.k8s.io",
+                    "leases",
+                    &[
+                        Verb("get", "who leads"),
+                        Verb("update", "to lead, to go on leading, to let go at the end"),
+                    ],
+                )
+            },
+        ],
+    },
+    Role {
+        name: "sked-metrics-auth-role",
+        file: "metrics_auth_role.yaml",
+        reach: Reach::Cluster,
+        whose: "the manager",
+        grants: &[
+            Grant::of(
+                "authentication.k8s.io",
+                "tokenreviews",
+                &[Verb("create", "who asks for metrics")],
+            ),
+            Grant::of(
+                "authorization.k8s.io",
+                "subjectaccessreviews",
+                &[Verb("create", "whether they may have them")],
+            ),
+        ],
+    },
+    Role {
+        name: "sked-metrics-reader",
+        file: "metrics_reader_role.yaml",
+        reach: Reach::Cluster,
+        whose: "whoever scrapes metrics; bound to nobody",
+        grants: &[Grant::path("/metrics", &[Verb("get", "the metrics")])],
+    },
+    Role {
+        name: "sked-schedext-editor-role",
+        file: "schedext_editor_role.yaml",
+        reach: Reach::Cluster,
+        whose: "people who choose schedulers; bound to nobody and part of no other role",
+        grants: &[
+            Grant::of(MINE, "schedexts", EDIT_SCHEDEXTS),
+            Grant::of(MINE, "schedexts/status", READ_STATUS),
+        ],
+    },
+    Role {
+        name: "sked-schedext-viewer-role",
+        file: "schedext_viewer_role.yaml",
+        reach: Reach::Cluster,
+        whose: "people who look; bound to nobody and part of no other role",
+        grants: &[
+            Grant::of(
+                MINE,
+                "schedexts",
+                &[Verb("get", LOOK), Verb("list", LOOK), Verb("watch", LOOK)],
+            ),
+            Grant::of(MINE, "schedexts/status", READ_STATUS),
+        ],
+    },
+];
+
+const LOOK: &str = "`kubectl get sx`";
+const WRITE: &str = "`kubectl apply`, `edit`, `delete`; the admission policy asks for the right to create DaemonSets besides";
+
+const READ_SCHEDEXTS: &[Verb] = &[
+    Verb("list", "what is asked for"),
+    Verb("watch", "as soon as it changes"),
+];
+
+const READ_STATUS: &[Verb] = &[Verb("get", "`kubectl get --subresource=status`")];
+
+const EDIT_SCHEDEXTS: &[Verb] = &[
+    Verb("get", LOOK),
+    Verb("list", LOOK),
+    Verb("watch", LOOK),
+    Verb("create", WRITE),
+    Verb("update", WRITE),
+    Verb("patch", WRITE),
+    Verb("delete", WRITE),
+];
+
+const DAEMONSETS: &[Verb] = &[
+    Verb("get", "the whole object, before it is put right"),
+    Verb("list", "what there is"),
+    Verb("watch", "drift is repaired as soon as it happens"),
+    Verb("create", "a SchedExt and each pool has one"),
+    Verb("update", "to change it, and to take away what others added to its pods"),
+    Verb("delete", "a pool that is gone"),
+];
+
+const NODES: &[Verb] = &[
+    Verb("list", "which nodes a SchedExt means"),
+    Verb("watch", "nodes come, go and change their labels"),
+    Verb("patch", "the label that says whose a node is; the admission policy allows no other change"),
+];
+
+const PODS: &[Verb] = &[
+    Verb("list", "how the schedulers fare: states, last words"),
+    Verb("watch", "as soon as it changes"),
+];
+
+const EVENTS: &[Verb] = &[
+    Verb("list", "why pods are missing (`FailedCreate`)"),
+    Verb("watch", "as soon as it happens"),
+];
+
+const NEW_EVENTS: &[Verb] = &[
+    Verb("create", "what happened, on the SchedExt"),
+    Verb("patch", "that it happened again, without a new event"),
+];
