@@ -111,6 +111,7 @@ e2e: prepare ## Tests on a real control plane, a virtual machine and a cluster o
 	for edition in $(CONTAINERD); do SCHEDKIT_CONTAINERD=$$edition cargo test --package schedkit-runtime --features e2e --locked --test containerd -- --test-threads=1 || exit 1; done
 	cargo test --package sked-api --features e2e --locked --test admission -- --test-threads=1
 	cargo test --package lab --features e2e --locked --no-fail-fast $(E2E) -- --test-threads=1 --nocapture
+	cargo test --package sked --features e2e --locked --no-fail-fast --test control_plane --test election --test metrics -- --test-threads=1
 	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test machine -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package schedctl --features e2e --locked --test machine -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test cluster -- --test-threads=1 --nocapture

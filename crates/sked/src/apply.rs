@@ -12,9 +12,9 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::api::{Api, DeleteParams, PostParams, Preconditions, PropagationPolicy};
 use kube::{Client, core::Request};
 use sked_plan::daemonset::overlay;
-use sked_plan::plan::{Attempt, Failure, Step};
+use sked_plan::plan::{Attempt, Failure, Plan, Step};
 use sked_plan::shape::{Shape, differences, shape};
-use sked_plan::{LiveDaemonSet, ObjectKey, Uid};
+use sked_plan::{LiveDaemonSet, ObjectKey, Observed, Uid};
 
 use crate::leadership::{Leadership, WriteError};
 use crate::stores::{Stores, Whole};
@@ -53,6 +53,22 @@ impl Applier {
             stores,
             settled: Mutex::default(),
         }
+    }
+
+    /// Strikes out what was tried before and came to nothing.
+    pub(crate) fn forgo(&self, plan: &mut Plan, observed: &Observed) {
+        plan.steps.retain(|step| match step {
+            Step::Create(_) | Step::Delete { .. } => true,
+            Step::Replace { wanted, uid } => {
+                let known = self.settled().get(uid).copied();
+                let live = observed.daemonsets.iter().find(|live| live.uid == *uid);
+                let (Some(known), Some(live)) = (known, live) else {
+                    return true;
+                };
+                let wanted = serde_json::to_value(wanted).map(|wanted| shape(&wanted));
+                known.became != live.shape || wanted.ok() != Some(known.wanted)
+            }
+        });
     }
 
     /// Takes the steps; how many were writes.
@@ -118,11 +134,7 @@ impl Applier {
         if live["metadata"]["uid"] != *uid.0 {
             return Ok(false);
         }
-        let now = Settled {
-            wanted: shape(&rendered),
-            became: shape(&live),
-        };
-        if now.wanted == now.became || self.settled().get(uid) == Some(&now) {
+        if shape(&live) == shape(&rendered) {
             self.note(Whole(live), wanted)?;
             return Ok(false);
         }
@@ -176,6 +188,8 @@ impl Applier {
                 "the API server, or a webhook in it, made something else of it; it stays so"
             );
             let became = live.shape;
+            let lives = |uid: &Uid| !self.stores.daemonsets.group(uid).is_empty();
+            self.settled().retain(|uid, _| lives(uid));
             self.settled()
                 .insert(live.uid.clone(), Settled { wanted, became });
         }
@@ -212,7 +226,7 @@ impl ApplyError {
             attempt: self.attempt,
             key: self.key.clone(),
             status: self.source.status(),
-            reason: self.source.reason().to_owned(),
+            reason: self.source.word(),
             message: self.source.said(),
         }
     }

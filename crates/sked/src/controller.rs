@@ -125,11 +125,12 @@ impl Controller {
             }
             Sight::Clear(observed) => observed,
         };
-        let plan = plan(&observed);
+        let mut plan = plan(&observed);
         let violations = check_plan(&observed, &plan);
         if !violations.is_empty() {
             return Err(Error::Violations(violations));
         }
+        self.applier.forgo(&mut plan, &observed);
         let failed = match self.applier.apply(&plan.steps).await {
             Ok(0) => None,
             // What was written shows its effect in a moment: then its status is one write, not two.

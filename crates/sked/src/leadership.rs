@@ -102,6 +102,17 @@ impl WriteError {
         }
     }
 
+    /// The API server's own word for it, when it gave one.
+    pub(crate) fn word(&self) -> String {
+        match self {
+            Self::Api(error) => match error.as_ref() {
+                kube::Error::Api(status) => status.reason.clone(),
+                _ => String::new(),
+            },
+            Self::NotLeader | Self::Slow => String::new(),
+        }
+    }
+
     /// What the API server said, or what stood between it and us.
     pub(crate) fn said(&self) -> String {
         match self {

@@ -32,7 +32,7 @@ fn a_schedext_becomes_a_daemonset_and_goes_with_it() {
     CLUSTER.schedext(
         "shape",
         "rusty",
-        json!({"sched": "registry.example/scx_rusty:1"}),
+        &json!({"sched": "registry.example/scx_rusty:1"}),
     );
     manager.eventually("the status is there", || {
         CLUSTER.look("shape", "schedext/rusty", "/status/observedGeneration") == 1
@@ -63,7 +63,7 @@ fn a_schedext_becomes_a_daemonset_and_goes_with_it() {
     CLUSTER.schedext(
         "shape",
         "rusty",
-        json!({"sched": "registry.example/scx_rusty:2"}),
+        &json!({"sched": "registry.example/scx_rusty:2"}),
     );
     manager.eventually("the image follows", || {
         let image = format!("{TEMPLATE}/containers/0/image");
@@ -80,7 +80,7 @@ fn a_schedext_becomes_a_daemonset_and_goes_with_it() {
 fn whatever_others_do_is_put_right_and_a_restart_by_kubectl_stays() {
     CLUSTER.namespace("drift");
     let manager = CLUSTER.ready_manager(&["--watch-namespaces=drift"]);
-    CLUSTER.schedext("drift", "a", json!({"sched": "registry.example/a:1"}));
+    CLUSTER.schedext("drift", "a", &json!({"sched": "registry.example/a:1"}));
     let path = |path: &str| CLUSTER.look("drift", "daemonset/a", path);
     manager.eventually("it is made", || !path("/spec").is_null());
     let uid = path("/metadata/uid");
@@ -119,7 +119,7 @@ fn whatever_others_do_is_put_right_and_a_restart_by_kubectl_stays() {
     let restarted = "/spec/template/metadata/annotations/kubectl.kubernetes.io~1restartedAt";
     let at = path(restarted);
     assert!(at.is_string());
-    CLUSTER.schedext("drift", "a", json!({"sched": "registry.example/a:2"}));
+    CLUSTER.schedext("drift", "a", &json!({"sched": "registry.example/a:2"}));
     let image = "/spec/template/spec/containers/0/image";
     manager.eventually("the image follows", || {
         path(image) == "registry.example/a:2"
@@ -152,7 +152,7 @@ fn a_name_that_somebody_else_has_is_left_alone() {
     CLUSTER.apply(&theirs);
     let before = CLUSTER.look("taken", "daemonset/a", "/spec");
     let manager = CLUSTER.ready_manager(&["--watch-namespaces=taken"]);
-    CLUSTER.schedext("taken", "a", json!({"sched": "registry.example/a:1"}));
+    CLUSTER.schedext("taken", "a", &json!({"sched": "registry.example/a:1"}));
     manager.eventually("the conflict is said", || {
         condition("taken", "a", "Degraded")["reason"] == "NameConflict"
     });
@@ -176,14 +176,14 @@ fn a_pool_that_is_gone_takes_its_daemonset_with_it() {
     CLUSTER.schedext(
         "pools",
         "a",
-        json!({"sched": "registry.example/a:1", "pools": pool}),
+        &json!({"sched": "registry.example/a:1", "pools": pool}),
     );
     manager.eventually("both are made", || {
         CLUSTER.get("pools", "daemonset/a").is_some()
             && CLUSTER.get("pools", "daemonset/a-batch").is_some()
     });
     let base = CLUSTER.look("pools", "daemonset/a", "/metadata/generation");
-    CLUSTER.schedext("pools", "a", json!({"sched": "registry.example/a:1"}));
+    CLUSTER.schedext("pools", "a", &json!({"sched": "registry.example/a:1"}));
     manager.eventually("the pool's is gone", || {
         CLUSTER.get("pools", "daemonset/a-batch").is_none()
     });
@@ -198,12 +198,12 @@ fn a_restart_over_an_unchanged_cluster_writes_nothing() {
     CLUSTER.namespace("restart");
     CLUSTER.node(
         "restart-1",
-        json!({"kubernetes.io/hostname": "restart-1", "in": "restart"}),
+        &json!({"kubernetes.io/hostname": "restart-1", "in": "restart"}),
     );
     let manager = CLUSTER.ready_manager(&["--watch-namespaces=restart"]);
     for name in ["a", "b"] {
         let spec = json!({"sched": "registry.example/a:1", "nodeSelector": {"in": "restart"}});
-        CLUSTER.schedext("restart", name, spec);
+        CLUSTER.schedext("restart", name, &spec);
     }
     manager.eventually("one of the two has lost the node", || {
         ["a", "b"]
@@ -254,10 +254,10 @@ fn one_that_cannot_be_read_is_told_and_disturbs_nobody() {
     CLUSTER.apply(&lax);
     let manager = CLUSTER.ready_manager(&["--watch-namespaces=bad"]);
     manager.eventually("the API server takes anything", || {
-        CLUSTER.schedext("bad", "bad", json!({"sched": 5, "priority": "high"}));
+        CLUSTER.schedext("bad", "bad", &json!({"sched": 5, "priority": "high"}));
         true
     });
-    CLUSTER.schedext("bad", "good", json!({"sched": "registry.example/a:1"}));
+    CLUSTER.schedext("bad", "good", &json!({"sched": "registry.example/a:1"}));
     manager.eventually("the good one is made", || {
         CLUSTER.get("bad", "daemonset/good").is_some()
     });
@@ -267,4 +267,56 @@ fn one_that_cannot_be_read_is_told_and_disturbs_nobody() {
     assert!(CLUSTER.get("bad", "daemonset/bad").is_none());
     CLUSTER.kubectl(&["delete", "-n", "bad", "schedext", "bad", "good"]);
     CLUSTER.apply(&crd);
+}
+
+#[test]
+fn what_a_policy_makes_of_our_daemonset_is_no_reason_to_fight() {
+    CLUSTER.namespace("mutated");
+    let expression = r#"[JSONPatch{op: "add", path: "/spec/template/spec/hostIPC", value: true}]"#;
+    let rule = json!({
+        "apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["daemonsets"],
+        "operations": ["CREATE", "UPDATE"],
+    });
+    let only_here = json!({"matchLabels": {"kubernetes.io/metadata.name": "mutated"}});
+    CLUSTER.apply(&json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": "meddler"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule], "namespaceSelector": only_here},
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+            "reinvocationPolicy": "Never",
+            "failurePolicy": "Fail",
+        },
+    }));
+    CLUSTER.apply(&json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": "meddler"},
+        "spec": {"policyName": "meddler"},
+    }));
+    let manager = CLUSTER.ready_manager(&["--watch-namespaces=mutated"]);
+    let mut round = 0;
+    manager.eventually("the policy is at work", || {
+        round += 1;
+        let name = format!("a{round}");
+        CLUSTER.schedext("mutated", &name, &json!({"sched": "registry.example/a:1"}));
+        let meddled = format!("{TEMPLATE}/hostIPC");
+        let daemonset = format!("daemonset/{name}");
+        manager.eventually("it is made", || {
+            CLUSTER.get("mutated", &daemonset).is_some()
+        });
+        CLUSTER.look("mutated", &daemonset, &meddled) == true
+    });
+    let daemonset = format!("daemonset/a{round}");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let version = CLUSTER.look("mutated", &daemonset, "/metadata/generation");
+    let said = manager.log().matches("it stays so").count();
+    assert_eq!(said, 1, "{}", manager.log());
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(
+        CLUSTER.look("mutated", &daemonset, "/metadata/generation"),
+        version
+    );
+    CLUSTER.kubectl(&["delete", "mutatingadmissionpolicybinding", "meddler"]);
 }

@@ -44,7 +44,7 @@ fn a_leader_that_is_killed_is_succeeded() {
     one.signal("KILL");
     two.eventually("the second takes over", || leads(&two));
     assert_ne!(holder(), first);
-    CLUSTER.schedext("default", "after-kill", json!({"sched": "a:1"}));
+    CLUSTER.schedext("default", "after-kill", &json!({"sched": "a:1"}));
     two.eventually("and works", || image("after-kill") == "a:1");
     two.stop();
 }
@@ -64,14 +64,14 @@ fn a_leader_that_stops_hands_over_at_once() {
 fn a_leader_that_was_frozen_past_its_lease_writes_nothing_and_ends() {
     let mut one = candidate();
     one.eventually("the first leads", || leads(&one));
-    CLUSTER.schedext("default", "frozen", json!({"sched": "a:1"}));
+    CLUSTER.schedext("default", "frozen", &json!({"sched": "a:1"}));
     one.eventually("it works", || image("frozen") == "a:1");
     one.signal("STOP");
     let two = candidate();
     two.eventually("the second takes over", || leads(&two));
     two.stop();
     // Nobody leads now, and there is work that the frozen one learns of as it wakes up.
-    CLUSTER.schedext("default", "frozen", json!({"sched": "a:2"}));
+    CLUSTER.schedext("default", "frozen", &json!({"sched": "a:2"}));
     CLUSTER.kubectl(&["delete", "-n", "default", "daemonset/frozen"]);
     one.signal("CONT");
     let status = one.ends();

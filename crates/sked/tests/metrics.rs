@@ -1,13 +1,13 @@
-//! Who gets the metrics: the cluster's own users, roles and tokens decide.
+//! Who gets the metrics, and what probes say: a manager as the cluster around it sees it.
 
 #![cfg(test)]
 
 mod support;
 
 use serde_json::json;
-use support::Cluster;
+use support::{Cluster, free_port};
 
-async fn ask(port: &str, token: Option<&str>) -> (u16, String) {
+async fn ask(port: u16, token: Option<&str>) -> (u16, String) {
     let client = reqwest::Client::builder().danger_accept_invalid_certs(true);
     let client = client.build().unwrap();
     let mut request = client.get(format!("https://127.0.0.1:{port}/metrics"));
@@ -21,7 +21,7 @@ async fn ask(port: &str, token: Option<&str>) -> (u16, String) {
 #[tokio::test]
 async fn a_reader_sees_the_metrics_and_nobody_else_does() {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let cluster = Cluster::up("test-sked-metrics");
+    let cluster = Cluster::bare("test-sked-metrics");
     cluster.apply(&json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
@@ -44,16 +44,25 @@ async fn a_reader_sees_the_metrics_and_nobody_else_does() {
             .trim()
             .to_owned()
     };
-    let manager = cluster.ready_manager(&["--metrics-bind-address=127.0.0.1:18443"]);
-    cluster.schedext("default", "a", json!({"sched": "a:1"}));
+    let port = free_port();
+    let manager = cluster.manager(&[&format!("--metrics-bind-address=127.0.0.1:{port}")]);
+    manager.eventually("it says what is missing", || {
+        manager.log().contains("install the CRD")
+    });
+    assert_eq!(manager.probe("readyz"), Some(503));
+    assert_eq!(manager.probe("healthz"), Some(200));
+    assert_eq!(manager.log().matches("install the CRD").count(), 1, "once");
+    cluster.install();
+    manager.eventually("it is ready", || manager.probe("readyz") == Some(200));
+    cluster.schedext("default", "a", &json!({"sched": "a:1"}));
     manager.eventually("it is made", || {
         cluster.get("default", "daemonset/a").is_some()
     });
 
-    assert_eq!(ask("18443", None).await.0, 401);
-    assert_eq!(ask("18443", Some("made-up")).await.0, 401);
-    assert_eq!(ask("18443", Some(&token("other"))).await.0, 403);
-    let (status, text) = ask("18443", Some(&token("reader"))).await;
+    assert_eq!(ask(port, None).await.0, 401);
+    assert_eq!(ask(port, Some("made-up")).await.0, 401);
+    assert_eq!(ask(port, Some(&token("other"))).await.0, 403);
+    let (status, text) = ask(port, Some(&token("reader"))).await;
     assert_eq!(status, 200);
     for name in [
         "controller_runtime_reconcile_total{controller=\"schedext\",result=\"success\"}",
@@ -64,6 +73,5 @@ async fn a_reader_sees_the_metrics_and_nobody_else_does() {
     ] {
         assert!(text.contains(name), "{name} in\n{text}");
     }
-    assert_eq!(manager.probe("healthz"), Some(200));
     manager.stop();
 }

@@ -4,9 +4,9 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use kube::CustomResourceExt;
@@ -24,17 +24,27 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
+    /// With the CRD.
     pub(crate) fn up(name: &str) -> Self {
+        let cluster = Self::bare(name);
+        cluster.install();
+        cluster
+    }
+
+    /// Without the CRD.
+    pub(crate) fn bare(name: &str) -> Self {
         let state = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
         let lab = Lab::up(&Order::new(name, Ground::ControlPlane, &state), |_| {});
         let lab = lab.unwrap_or_else(|error| panic!("{error}"));
         let folder = lab.state().path("sked");
         std::fs::create_dir_all(&folder).unwrap();
-        let cluster = Self { lab, folder };
-        cluster.apply(&serde_json::to_value(SchedExt::crd()).unwrap());
+        Self { lab, folder }
+    }
+
+    pub(crate) fn install(&self) {
+        self.apply(&serde_json::to_value(SchedExt::crd()).unwrap());
         let named = "crd/schedexts.sked.schedkit.io";
-        cluster.kubectl(&["wait", "--for=condition=Established", named]);
-        cluster
+        self.kubectl(&["wait", "--for=condition=Established", named]);
     }
 
     /// A namespace of a test's own.
@@ -95,7 +105,7 @@ impl Cluster {
     }
 
     /// A SchedExt with this spec.
-    pub(crate) fn schedext(&self, namespace: &str, name: &str, spec: Value) {
+    pub(crate) fn schedext(&self, namespace: &str, name: &str, spec: &Value) {
         self.apply(&serde_json::json!({
             "apiVersion": "sked.schedkit.io/v1",
             "kind": "SchedExt",
@@ -105,7 +115,7 @@ impl Cluster {
     }
 
     /// A node without a machine.
-    pub(crate) fn node(&self, name: &str, labels: Value) {
+    pub(crate) fn node(&self, name: &str, labels: &Value) {
         self.apply(&serde_json::json!({
             "apiVersion": "v1",
             "kind": "Node",
@@ -115,8 +125,7 @@ impl Cluster {
 
     /// Starts a manager with these words besides the usual ones.
     pub(crate) fn manager(&self, words: &[&str]) -> Manager {
-        static PORT: AtomicU16 = AtomicU16::new(18_100);
-        let port = PORT.fetch_add(1, Ordering::Relaxed);
+        let port = free_port();
         let log = self.folder.join(format!("manager-{port}.log"));
         let process = Command::new(env!("CARGO_BIN_EXE_sked"))
             .arg("manager")
@@ -138,6 +147,12 @@ impl Cluster {
         });
         manager
     }
+}
+
+/// A port that nobody listened on a moment ago.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.local_addr().unwrap().port()
 }
 
 /// A manager that is killed when the test lets go of it.

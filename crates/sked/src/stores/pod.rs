@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    fn pod(spec: serde_json::Value, status: serde_json::Value) -> LivePod {
+    fn pod(spec: &serde_json::Value, status: &serde_json::Value) -> LivePod {
         let pod = json!({
             "metadata": {
                 "name": "a-x", "namespace": "here", "resourceVersion": "5",
@@ -198,8 +198,8 @@ mod tests {
         ]}}});
         let conditions = json!([{"type": "PodScheduled", "status": "False", "message": "no room"}]);
         let pod = pod(
-            json!({"affinity": affinity}),
-            json!({"phase": "Pending", "conditions": conditions}),
+            &json!({"affinity": affinity}),
+            &json!({"phase": "Pending", "conditions": conditions}),
         );
         assert_eq!(pod.node, Some("node7".into()));
         assert_eq!(pod.state, PodState::Unscheduled(Some("no room".to_owned())));
@@ -210,8 +210,8 @@ mod tests {
         let with = |state, last| {
             let containers = json!([{"name": "scx", "image": "i", "imageID": "", "ready": false, "restartCount": 3, "state": state, "lastState": last}]);
             pod(
-                json!({"nodeName": "n"}),
-                json!({"phase": "Pending", "containerStatuses": containers}),
+                &json!({"nodeName": "n"}),
+                &json!({"phase": "Pending", "containerStatuses": containers}),
             )
         };
         let running = with(json!({"running": {}}), json!({}));

@@ -1,0 +1,45 @@
+//! What `kubectl get sx` shows.
+
+use serde_json::json;
+
+use crate::schedext::plain;
+use crate::server::{Server, server};
+
+#[test]
+fn kubectl_shows_what_counts() {
+    let server = server();
+    let mut object = plain();
+    object["metadata"]["name"] = "shown".into();
+    server.create(&object).unwrap();
+    let condition = json!({
+        "type": "Ready", "status": "Unknown", "reason": "NoKernelReport",
+        "message": "nobody looks", "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    let status = json!({"status": {
+        "revision": "5f6d", "counts": {"desired": 3, "conflicted": 1}, "conditions": [condition],
+    }});
+    server.change("shown", "/status", &status).unwrap();
+    let words = [
+        "NAME", "SCHED", "DESIRED", "ATTACHED", "READY", "REASON", "AGE",
+    ];
+    for name in ["sx", "schedext", "schedexts", "schedkit"] {
+        assert_eq!(table(&server, &["get", name])[0], words, "{name}");
+    }
+    let wide = table(&server, &["get", "sx", "shown", "-o", "wide"]);
+    assert_eq!(wide[0], [&words[..], &["REVISION", "CONFLICTS"]].concat());
+    let image = "ghcr.io/schedkit/scx_rusty:1.1.4";
+    // Nobody knows of an attached one: the column is empty, not 0.
+    assert_eq!(
+        wide[1][..5],
+        ["shown", image, "3", "Unknown", "NoKernelReport"]
+    );
+    assert_eq!(wide[1][6..], ["5f6d", "1"]);
+}
+
+fn table(server: &Server, words: &[&str]) -> Vec<Vec<String>> {
+    let output = server.lab.kubectl().unwrap().args(words).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+    text.lines().map(line).collect()
+}
