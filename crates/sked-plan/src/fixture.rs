@@ -12,6 +12,10 @@ use crate::name::{ObjectKey, Uid};
 use crate::observed::{LiveDaemonSet, LivePod, Observed, PodState};
 use crate::part::parts;
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "every caller makes its spec up on the spot"
+)]
 pub(crate) fn schedext(name: &str, spec: Value) -> SchedExt {
     let metadata = json!({
         "name": name,

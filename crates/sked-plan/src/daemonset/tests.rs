@@ -5,23 +5,9 @@ use serde_json::{Value, json};
 use sked_api::SchedExt;
 
 use super::*;
+use crate::fixture::schedext;
 use crate::part::parts;
 use crate::shape::shape;
-
-fn schedext(name: &str, spec: Value) -> SchedExt {
-    serde_json::from_value(json!({
-        "apiVersion": "sked.schedkit.io/v1",
-        "kind": "SchedExt",
-        "metadata": {
-            "name": name,
-            "namespace": "default",
-            "uid": "0d5ff1b8-13f8-4c8f-9a5e-0c1a3b0ac001",
-            "generation": 1,
-        },
-        "spec": spec,
-    }))
-    .unwrap()
-}
 
 fn rendered(schedext: &SchedExt) -> Vec<Value> {
     let daemonsets = parts(schedext).map(|part| daemonset(&part));
