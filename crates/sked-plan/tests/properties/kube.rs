@@ -47,20 +47,22 @@ pub(crate) fn verdict(daemonset: &Value, node: &Node) -> Verdict {
 fn term_holds(term: &Value, node: &Node) -> bool {
     let rules = |key: &str| term[key].as_array().cloned().unwrap_or_default();
     let (labels, fields) = (rules("matchExpressions"), rules("matchFields"));
-    let label = |rule: &Value| node.labels.get(rule["key"].as_str().unwrap()).cloned();
+    let label = |rule: &Value| {
+        node.labels
+            .get(rule["key"].as_str().unwrap())
+            .map(String::as_str)
+    };
     !(labels.is_empty() && fields.is_empty())
         && labels.iter().all(|rule| rule_holds(rule, label(rule)))
         && fields
             .iter()
-            .all(|rule| rule_holds(rule, Some(node.name.to_string())))
+            .all(|rule| rule_holds(rule, Some(&node.name.0)))
 }
 
-fn rule_holds(rule: &Value, value: Option<String>) -> bool {
+fn rule_holds(rule: &Value, value: Option<&str>) -> bool {
     let values = rule["values"].as_array().cloned().unwrap_or_default();
-    let listed = value
-        .as_ref()
-        .is_some_and(|value| values.iter().any(|one| one == value));
-    let number = value.as_ref().and_then(|value| value.parse::<i64>().ok());
+    let listed = value.is_some_and(|value| values.iter().any(|one| one == value));
+    let number = value.and_then(|value| value.parse::<i64>().ok());
     let bound = || values[0].as_str().unwrap().parse::<i64>().unwrap();
     match rule["operator"].as_str().unwrap() {
         "In" => listed,
