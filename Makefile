@@ -9,8 +9,16 @@ E2E := --test errors --test control_plane --test signatures --test endings
 CONTAINERD := debian 1.7 2
 ALL_SCHEDULERS := --scheduler scx_lab --scheduler scx_bpfland
 
+# The image of sked: what docker-build makes, and deploy and build-installer name.
+IMG ?= controller:latest
+CONTAINER_TOOL ?= podman
+KUBECTL ?= kubectl
+# Found, or built once, when a rule needs it.
+KUSTOMIZE = $(shell $(LAB) tool kustomize)
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long bench prepare lint unit fuzz e2e deny mutants static man manifests bootstrap
+.PHONY: help demo test test-long bench prepare lint unit fuzz e2e deny mutants static man manifests bootstrap \
+	install uninstall deploy undeploy run build docker-build build-installer test-e2e
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,7 +40,7 @@ bench: prepare static ## The measurements
 	cargo bench --package lab
 
 static: bootstrap ## The programs as they are released: static, optimised, in target/
-	cargo build --release --locked --target $(STATIC) --package schedctl
+	cargo build --release --locked --target $(STATIC) --package schedctl --package sked
 
 man: ## schedctl's man pages and shell completions, into dist/man
 	cargo run --quiet --package xtask --features man -- man dist/man
@@ -40,11 +48,44 @@ man: ## schedctl's man pages and shell completions, into dist/man
 manifests: ## What config/ and docs/ derive from sked's types
 	cargo run --quiet --package xtask --features manifests -- manifests
 
+build: bootstrap ## sked as it is released: static, optimised, in target/
+	cargo build --release --locked --target $(STATIC) --package sked
+
+run: ## The manager on this machine, for the cluster of the current kubeconfig
+	cargo run --package sked -- manager --log-format=text
+
+docker-build: build ## The image IMG, FROM scratch
+	mkdir -p dist/image
+	cp "$${CARGO_TARGET_DIR:-target}/$(STATIC)/release/sked" dist/image/sked
+	$(CONTAINER_TOOL) build --tag "$(IMG)" --file Containerfile dist/image
+
+# What deploy applies, with the image in place: an overlay outside of what is kept in the tree.
+build-installer: ## dist/install.yaml: everything in one file, with the image IMG
+	rm -rf dist/deploy && mkdir -p dist/deploy
+	cd dist/deploy && "$(KUSTOMIZE)" create --resources ../../config/default && "$(KUSTOMIZE)" edit set image "controller=$(IMG)"
+	"$(KUSTOMIZE)" build dist/deploy > dist/install.yaml
+
+install: ## The CRD, into the cluster of the current kubeconfig
+	$(KUBECTL) apply -k config/crd
+
+uninstall: ## The CRD, and with it every SchedExt, out of the cluster
+	$(KUBECTL) delete --ignore-not-found -k config/crd
+
+deploy: build-installer ## Everything, with the image IMG, into the cluster
+	$(KUBECTL) apply -f dist/install.yaml
+
+# Nobody is left to take the labels off, so it is done here.
+undeploy: build-installer ## Everything out of the cluster: schedulers, SchedExts, sked, labels of nodes
+	$(KUBECTL) delete --ignore-not-found -f dist/install.yaml
+	$(KUBECTL) label nodes --selector=sked.schedkit.io/owner sked.schedkit.io/owner-
+
 bootstrap:
 	@lab/bootstrap
 
 prepare: bootstrap
 	$(LAB) prepare --nodes 2 $(ALL_SCHEDULERS) --crowd --signing
+	$(LAB) tool kustomize
+	$(LAB) tool helm
 
 lint: ## Format, clippy, rustdoc, layers
 	cargo fmt --all --check
@@ -74,6 +115,11 @@ e2e: prepare ## Tests on a real control plane, a virtual machine and a cluster o
 	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test machine -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package schedctl --features e2e --locked --test machine -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test cluster -- --test-threads=1 --nocapture
+
+test-e2e: prepare ## sked on a real control plane and in a virtual machine with its own kernel
+	cargo build --quiet --package lab
+	cargo test --package sked --features e2e --locked --test install -- --test-threads=1
+	lab/on-emulated-nodes cargo test --package sked --features e2e --locked --test deployed -- --test-threads=1 --nocapture
 
 deny: $(CACHE)/cargo-deny/bin/cargo-deny ## Licences, sources and bans of the dependencies
 	$< --all-features check bans licenses sources

@@ -10,6 +10,7 @@ mod golang;
 pub mod install_tool;
 pub mod kernel;
 pub mod kube;
+pub mod monitoring;
 pub mod registry;
 pub mod root_disk;
 pub mod scheduler;

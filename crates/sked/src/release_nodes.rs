@@ -26,7 +26,9 @@ pub(crate) enum ReleaseError {
     #[error("cannot list the nodes that have the label {OWNER}")]
     Nodes(#[source] Box<kube::Error>),
     /// A node keeps its label.
-    #[error("cannot take the label {OWNER} off the node {node}: `kubectl label node {node} {OWNER}-` does")]
+    #[error(
+        "cannot take the label {OWNER} off the node {node}: `kubectl label node {node} {OWNER}-` does"
+    )]
     Node {
         /// Which.
         node: String,
@@ -60,7 +62,10 @@ async fn release(client: Client) -> Result<(), ReleaseError> {
     let without = Patch::Merge(json!({"metadata": {"labels": {OWNER: null}}}));
     for node in &labelled.items {
         let node = node.name_any();
-        match nodes.patch_metadata(&node, &PatchParams::default(), &without).await {
+        match nodes
+            .patch_metadata(&node, &PatchParams::default(), &without)
+            .await
+        {
             Ok(_) => tracing::info!(node, "released"),
             // The node itself went meanwhile.
             Err(kube::Error::Api(status)) if status.code == 404 => {}
@@ -76,7 +81,10 @@ async fn release(client: Client) -> Result<(), ReleaseError> {
 
 async fn schedexts_are_left(client: &Client) -> Result<bool, ReleaseError> {
     let schedexts: Api<SchedExt> = Api::all(client.clone());
-    match schedexts.list_metadata(&ListParams::default().limit(1)).await {
+    match schedexts
+        .list_metadata(&ListParams::default().limit(1))
+        .await
+    {
         Ok(left) => Ok(!left.items.is_empty()),
         // The definition itself is gone.
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),

@@ -224,7 +224,13 @@ mod tests {
             .flat_map(|grant| grant.verbs)
             .map(|verb| verb.0)
             .collect();
-        for dangerous in ["prioritize", "escalate", "bind", "impersonate", "deletecollection"] {
+        for dangerous in [
+            "prioritize",
+            "escalate",
+            "bind",
+            "impersonate",
+            "deletecollection",
+        ] {
             assert!(!verbs.contains(dangerous), "{dangerous}");
         }
     }

@@ -9,7 +9,13 @@ use anyhow::Context;
 use super::Derived;
 
 /// Folders that are copied whole, but for their kustomizations.
-const FOLDERS: [&str; 5] = ["crd/bases", "network-policy", "policy", "prometheus", "rbac"];
+const FOLDERS: [&str; 5] = [
+    "crd/bases",
+    "network-policy",
+    "policy",
+    "prometheus",
+    "rbac",
+];
 
 /// Single files.
 const FILES: [&str; 1] = ["manager/metrics_service.yaml"];

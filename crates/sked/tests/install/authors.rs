@@ -37,7 +37,16 @@ fn ground() {
 
 fn merge(person: &Person, name: &str, patch: &Value) -> lab::Said {
     let patch = patch.to_string();
-    person.says(&["patch", "schedext", name, "-n", TEAM, "--type=merge", "-p", &patch])
+    person.says(&[
+        "patch",
+        "schedext",
+        name,
+        "-n",
+        TEAM,
+        "--type=merge",
+        "-p",
+        &patch,
+    ])
 }
 
 #[test]
@@ -70,10 +79,22 @@ fn labels_owners_and_status_need_no_right_to_run_pods() {
     let _alone = alone();
     ground();
     allowed(&bob().hands("create", &schedext(TEAM, "mine", json!({"priority": 0}))));
-    allowed(&merge(&ann(), "mine", &json!({"metadata": {"labels": {"a": "b"}}})));
+    allowed(&merge(
+        &ann(),
+        "mine",
+        &json!({"metadata": {"labels": {"a": "b"}}}),
+    ));
     // What the garbage collector does when a deletion waits for what is owned.
-    allowed(&merge(&ann(), "mine", &json!({"metadata": {"finalizers": ["example.com/wait"]}})));
-    allowed(&merge(&ann(), "mine", &json!({"metadata": {"finalizers": null}})));
+    allowed(&merge(
+        &ann(),
+        "mine",
+        &json!({"metadata": {"finalizers": ["example.com/wait"]}}),
+    ));
+    allowed(&merge(
+        &ann(),
+        "mine",
+        &json!({"metadata": {"finalizers": null}}),
+    ));
     // The same spec again is no change.
     let same = json!({"spec": get(&["schedext", "mine", "-n", TEAM])["spec"]});
     allowed(&merge(&ann(), "mine", &same));
@@ -92,7 +113,11 @@ fn the_editor_role_alone_runs_nothing_and_is_no_part_of_edit() {
     ]);
     let wanted = schedext(TEAM, "mine", json!({}));
     refused(&Person::user("eve").hands("create", &wanted), NO_DAEMONSETS);
-    for (person, words) in [("ed", "cannot create"), ("adam", "cannot create"), ("vic", "cannot create")] {
+    for (person, words) in [
+        ("ed", "cannot create"),
+        ("adam", "cannot create"),
+        ("vic", "cannot create"),
+    ] {
         refused(&Person::user(person).hands("create", &wanted), words);
     }
     // Both roles together are what it takes.
@@ -107,28 +132,66 @@ fn going_before_others_is_a_right_of_its_own() {
     let _alone = alone();
     ground();
     let first = schedext(TEAM, "first", json!({"priority": 1}));
-    let system = schedext(TEAM, "system", json!({"priorityClassName": "system-node-critical"}));
-    let last = schedext(TEAM, "last", json!({"priority": -1, "priorityClassName": "batch"}));
-    refused(&bob().hands("create", &first), "needs the verb \"prioritize\"");
-    refused(&bob().hands("create", &system), "system-node-critical is for what a cluster cannot do without");
+    let system = schedext(
+        TEAM,
+        "system",
+        json!({"priorityClassName": "system-node-critical"}),
+    );
+    let last = schedext(
+        TEAM,
+        "last",
+        json!({"priority": -1, "priorityClassName": "batch"}),
+    );
+    refused(
+        &bob().hands("create", &first),
+        "needs the verb \"prioritize\"",
+    );
+    refused(
+        &bob().hands("create", &system),
+        "system-node-critical is for what a cluster cannot do without",
+    );
     allowed(&bob().hands("create", &last));
-    refused(&merge(&bob(), "last", &json!({"spec": {"priority": 7}})), "or must leave it at 0");
+    refused(
+        &merge(&bob(), "last", &json!({"spec": {"priority": 7}})),
+        "or must leave it at 0",
+    );
 
     // The right is the cluster's: in the namespace alone it is worth nothing.
     let verb = ("sked.schedkit.io", "schedexts", "prioritize");
-    apply(&[role(TEAM, "first-here", &[verb]), bound(TEAM, "first-here", "bob")]);
+    apply(&[
+        role(TEAM, "first-here", &[verb]),
+        bound(TEAM, "first-here", "bob"),
+    ]);
     refused(&bob().hands("create", &first), "in the whole cluster");
 
-    must(&["delete", "clusterrole,clusterrolebinding", "goes-first", "--ignore-not-found"]);
+    must(&[
+        "delete",
+        "clusterrole,clusterrolebinding",
+        "goes-first",
+        "--ignore-not-found",
+    ]);
     let (verb, on) = ("--verb=prioritize", "--resource=schedexts.sked.schedkit.io");
     must(&["create", "clusterrole", "goes-first", verb, on]);
-    must(&["create", "clusterrolebinding", "goes-first", "--clusterrole=goes-first", "--user=bob"]);
+    must(&[
+        "create",
+        "clusterrolebinding",
+        "goes-first",
+        "--clusterrole=goes-first",
+        "--user=bob",
+    ]);
     allowed(&bob().hands("create", &first));
     allowed(&bob().hands("create", &system));
 
     // What has the right keeps its metadata free, and its spec for those who have the right too.
     must(&["delete", "clusterrolebinding", "goes-first"]);
-    allowed(&merge(&bob(), "first", &json!({"metadata": {"labels": {"a": "b"}}})));
-    refused(&merge(&bob(), "first", &json!({"spec": {"args": ["-v"]}})), "prioritize");
+    allowed(&merge(
+        &bob(),
+        "first",
+        &json!({"metadata": {"labels": {"a": "b"}}}),
+    ));
+    refused(
+        &merge(&bob(), "first", &json!({"spec": {"args": ["-v"]}})),
+        "prioritize",
+    );
     allowed(&merge(&bob(), "first", &json!({"spec": {"priority": 0}})));
 }

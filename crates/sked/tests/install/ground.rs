@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use lab::cache::Cache;
 use lab::parts::install_tool::{self, InstallTool};
+use lab::parts::monitoring;
 use lab::progress::Reporter;
 use lab::{Ground, Lab, Order, Said};
 use serde_json::{Value, json};
@@ -41,11 +42,18 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A folder with the definitions of Prometheus' operator.
+pub(crate) fn monitoring() -> PathBuf {
+    monitoring::make(&cache(), &Reporter::new(std::io::sink())).unwrap()
+}
+
+fn cache() -> Cache {
+    Cache::new(Order::new("none", Ground::ControlPlane, Path::new(".lab")).cache)
+}
+
 /// kustomize or helm, as `make` has them.
 pub(crate) fn tool(tool: InstallTool) -> PathBuf {
-    let order = Order::new("none", Ground::ControlPlane, Path::new(".lab"));
-    let quiet = Reporter::new(std::io::sink());
-    install_tool::make(&Cache::new(order.cache), tool, &quiet).unwrap()
+    install_tool::make(&cache(), tool, &Reporter::new(std::io::sink())).unwrap()
 }
 
 /// The administrator.
@@ -130,7 +138,28 @@ pub(crate) fn allowed(said: &Said) {
 #[track_caller]
 pub(crate) fn refused(said: &Said, words: &str) {
     assert_ne!(said.status, 0, "allowed: {}", said.out);
-    assert!(said.err.contains(words), "{words:?} is not in: {}", said.err);
+    assert!(
+        said.err.contains(words),
+        "{words:?} is not in: {}",
+        said.err
+    );
+}
+
+/// kubectl gets an object before it patches it; the manager does not, and has no right to. Whoever
+/// plays the manager with kubectl is lent that right.
+pub(crate) fn let_kubectl_look(home: &str) {
+    let get = |group: &str, what: &str| json!({"apiGroups": [group], "resources": [what], "verbs": ["get"]});
+    let kind = |kind: &str| json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": "looks"}});
+    let [mut role, mut binding] = [kind("ClusterRole"), kind("ClusterRoleBinding")];
+    role["rules"] = json!([
+        get("", "nodes"),
+        get("sked.schedkit.io", "schedexts"),
+        get("sked.schedkit.io", "schedexts/status")
+    ]);
+    binding["roleRef"] =
+        json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "looks"});
+    binding["subjects"] = json!([{"kind": "ServiceAccount", "name": MANAGER, "namespace": home}]);
+    apply(&[role, binding]);
 }
 
 /// Asks until the answer is there.
@@ -141,7 +170,10 @@ pub(crate) fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T
         if let Some(answer) = ask() {
             return answer;
         }
-        assert!(begin.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        assert!(
+            begin.elapsed() < PATIENCE,
+            "{what}: not within {PATIENCE:?}"
+        );
         std::thread::sleep(Duration::from_millis(200));
     }
 }
@@ -155,7 +187,11 @@ pub(crate) fn install() {
     let nobody = Person::user("nobody-in-particular");
     apply(&[
         namespace("warm-up"),
-        role("warm-up", "writes", &[("sked.schedkit.io", "schedexts", "*")]),
+        role(
+            "warm-up",
+            "writes",
+            &[("sked.schedkit.io", "schedexts", "*")],
+        ),
         bound("warm-up", "writes", "nobody-in-particular"),
     ]);
     eventually("the policy for authors is in force", || {

@@ -136,14 +136,20 @@ const DAEMONSETS: &[Verb] = &[
     Verb("list", "what there is"),
     Verb("watch", "drift is repaired as soon as it happens"),
     Verb("create", "a SchedExt and each pool has one"),
-    Verb("update", "to change it, and to take away what others added to its pods"),
+    Verb(
+        "update",
+        "to change it, and to take away what others added to its pods",
+    ),
     Verb("delete", "a pool that is gone"),
 ];
 
 const NODES: &[Verb] = &[
     Verb("list", "which nodes a SchedExt means"),
     Verb("watch", "nodes come, go and change their labels"),
-    Verb("patch", "the label that says whose a node is; the admission policy allows no other change"),
+    Verb(
+        "patch",
+        "the label that says whose a node is; the admission policy allows no other change",
+    ),
 ];
 
 const PODS: &[Verb] = &[

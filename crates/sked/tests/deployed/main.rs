@@ -1,0 +1,166 @@
+//! sked as an administrator has it: `make deploy` with an image from a registry, the manager as a
+//! pod with its own account and rights, and a node whose kernel says what came of it. One story,
+//! because a cluster has one sked and a node takes a minute to boot.
+//!
+//! Proves nothing about several nodes (see `lab/tests/cluster.rs`) or about scale.
+
+#![cfg(test)]
+
+mod ground;
+
+use serde_json::{Value, json};
+
+use ground::Site;
+
+const IMAGE: &str = "registry.lab:5000/sked:test";
+
+#[test]
+fn from_make_deploy_to_the_kernel_and_back() {
+    let site = Site::up("test-deployed");
+    let tree = site.tree_status();
+
+    site.make(&["deploy", &format!("IMG={IMAGE}")]);
+    assert_eq!(
+        site.tree_status(),
+        tree,
+        "make deploy leaves the tree alone"
+    );
+    let manager = site.await_manager();
+    assert_eq!(manager["spec"]["containers"][0]["image"], IMAGE);
+    behind_the_service(&site, &manager);
+
+    site.apply(&schedext());
+    site.await_kernel("enabled\n");
+    heard_of(&site);
+    metrics(&site, &manager);
+
+    // Without the manager the scheduler goes on, and the next one finds everything as it was.
+    let pod = site.scheduler();
+    for folder in ["config/manager", "config/rbac"] {
+        site.kubectl(&["delete", "-k", folder, "--timeout=120s"]);
+    }
+    assert_eq!(site.kernel(), "enabled\n");
+    site.make(&["deploy", &format!("IMG={IMAGE}")]);
+    site.await_manager();
+    site.kubectl(&["annotate", "schedext", "lab", "seen=again"]);
+    assert_eq!(site.scheduler(), pod, "nothing was restarted");
+
+    site.kubectl(&["delete", "schedext", "lab"]);
+    site.await_kernel("disabled\n");
+
+    // Everything at once.
+    site.apply(&schedext());
+    site.await_kernel("enabled\n");
+    site.kubectl(&[
+        "label",
+        "node",
+        "node1",
+        "sked.schedkit.io/owner=left-over",
+        "--overwrite",
+    ]);
+    site.make(&["undeploy"]);
+    site.await_kernel("disabled\n");
+    assert!(!site.has_owner_label());
+    assert_eq!(
+        site.get(&["namespaces", "--field-selector=metadata.name=sked-system"])["items"],
+        json!([])
+    );
+
+    with_helm(&site);
+}
+
+fn schedext() -> Value {
+    json!({
+        "apiVersion": "sked.schedkit.io/v1", "kind": "SchedExt",
+        "metadata": {"name": "lab", "namespace": "default"},
+        "spec": {"sched": "registry.lab:5000/scx_lab:latest"},
+    })
+}
+
+/// The metrics Service has one address: the manager's.
+fn behind_the_service(site: &Site, manager: &Value) {
+    let slices = "kubernetes.io/service-name=sked-controller-manager-metrics-service";
+    let addresses = site.eventually("the Service has an address", || {
+        let slices = site.get(&["endpointslices", "-n", "sked-system", "-l", slices]);
+        let addresses: Vec<Value> = slices["items"]
+            .as_array()?
+            .iter()
+            .flat_map(|slice| slice["endpoints"].as_array().cloned().unwrap_or_default())
+            .filter(|endpoint| endpoint["conditions"]["ready"] == true)
+            .map(|endpoint| endpoint["addresses"][0].clone())
+            .collect();
+        (!addresses.is_empty()).then_some(addresses)
+    });
+    assert_eq!(addresses, [manager["status"]["podIP"].clone()]);
+}
+
+/// The status is written with the manager's own rights, and so are events.
+fn heard_of(site: &Site) {
+    site.eventually("the status is there", || {
+        let schedext = site.get(&["schedext", "lab"]);
+        (schedext["status"]["observedGeneration"] == 1).then_some(())
+    });
+    let logs = site.kubectl(&[
+        "logs",
+        "deployment/sked-controller-manager",
+        "-n",
+        "sked-system",
+    ]);
+    assert!(!logs.contains("orbidden"), "{logs}");
+    let lease = site.get(&["lease", "b4c95cb3.schedkit.io", "-n", "sked-system"]);
+    assert!(lease["spec"]["holderIdentity"].is_string(), "{lease}");
+}
+
+/// A token that is bound to sked-metrics-reader gets metrics; another one does not.
+fn metrics(site: &Site, manager: &Value) {
+    let ip = manager["status"]["podIP"].as_str().unwrap();
+    for account in ["scrapes", "strays"] {
+        site.kubectl(&["create", "serviceaccount", account]);
+    }
+    site.kubectl(&[
+        "create",
+        "clusterrolebinding",
+        "scrapes",
+        "--clusterrole=sked-metrics-reader",
+        "--serviceaccount=default:scrapes",
+    ]);
+    let said = site.ask_from_a_pod("scrapes", ip);
+    assert!(said.contains("leader_election_master_status"), "{said}");
+    let said = site.ask_from_a_pod("strays", ip);
+    assert!(said.contains("orbidden"), "{said}");
+}
+
+/// The chart on the same node, and its Job that takes the labels off.
+fn with_helm(site: &Site) {
+    let (repository, tag) = IMAGE.rsplit_once(':').unwrap();
+    let image = format!("--set=image.repository={repository},image.tag={tag}");
+    site.helm(&[
+        "install",
+        "sked",
+        "charts/sked",
+        "--namespace=sked-system",
+        "--create-namespace",
+        &image,
+    ]);
+    site.await_manager();
+    site.apply(&schedext());
+    site.await_kernel("enabled\n");
+    site.kubectl(&[
+        "label",
+        "node",
+        "node1",
+        "sked.schedkit.io/owner=left-over",
+        "--overwrite",
+    ]);
+    site.kubectl(&["delete", "schedext", "lab"]);
+    site.await_kernel("disabled\n");
+    site.helm(&[
+        "uninstall",
+        "sked",
+        "--namespace=sked-system",
+        "--timeout=180s",
+    ]);
+    site.eventually("the Job took the label off", || {
+        (!site.has_owner_label()).then_some(())
+    });
+}
