@@ -32,9 +32,11 @@ test: prepare lint unit fuzz e2e ## Everything that must be green before a chang
 test-long: prepare deny mutants ## The slow courses: kernel series, every fault and every moment to be killed, licences, checks removed one by one, fuzzing
 	cargo test --package lab --features long --test kernels -- --nocapture
 	lab/on-emulated-nodes cargo test --package schedctl --features long --test machine -- --test-threads=1 --nocapture
+	cargo test --package sked --features long --test faults -- --test-threads=1 --nocapture
 	fuzz/run 300
 
-bench: prepare static ## The measurements
+bench: prepare static build ## The measurements; PEER= names another operator for the second column
+	SKED=$(CURDIR)/target/$(STATIC)/release/sked cargo test --package sked --no-fail-fast --bench manager --bench crowd
 	SCHEDCTL=$(CURDIR)/target/$(STATIC)/release/schedctl cargo test --package schedctl --no-fail-fast --bench verify --bench status --bench machine
 	cargo build --release --package lab --bin lab
 	cargo bench --package lab
@@ -111,7 +113,7 @@ e2e: prepare ## Tests on a real control plane, a virtual machine and a cluster o
 	for edition in $(CONTAINERD); do SCHEDKIT_CONTAINERD=$$edition cargo test --package schedkit-runtime --features e2e --locked --test containerd -- --test-threads=1 || exit 1; done
 	cargo test --package sked-api --features e2e --locked --test admission -- --test-threads=1
 	cargo test --package lab --features e2e --locked --no-fail-fast $(E2E) -- --test-threads=1 --nocapture
-	cargo test --package sked --features e2e --locked --no-fail-fast --test control_plane --test election --test metrics -- --test-threads=1
+	cargo test --package sked --features e2e --locked --no-fail-fast --test control_plane --test election --test metrics --test install -- --test-threads=1
 	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test machine -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package schedctl --features e2e --locked --test machine -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test cluster -- --test-threads=1 --nocapture
