@@ -59,11 +59,13 @@ pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// The client shows a refusal with all its fields; the API server's own sentence is in there.
+/// The client shows a refusal with all its fields; the API server's own sentence is in there. A
+/// boxed error is a type of its own to whoever asks for types.
 fn sentence(error: &(dyn Error + 'static)) -> String {
-    match error.downcast_ref() {
+    let boxed = error.downcast_ref::<Box<kube::Error>>().map(Box::as_ref);
+    match boxed.or_else(|| error.downcast_ref()) {
         Some(kube::Error::Api(status)) => status.message.clone(),
-        _ => match error.downcast_ref::<kube::core::Status>() {
+        _ => match error.downcast_ref::<Box<kube::core::Status>>() {
             Some(status) => status.message.clone(),
             None => error.to_string(),
         },
