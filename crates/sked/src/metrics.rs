@@ -210,4 +210,32 @@ mod tests {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
         }
     }
+
+    #[test]
+    fn alerts_are_about_what_is_measured() {
+        let rules = include_str!("../../../config/prometheus/rules.yaml");
+        let metrics = Metrics::new();
+        metrics.leader(true);
+        let snapshot = Snapshot {
+            schedexts: vec![("degraded", 0), ("unreadable", 0)],
+            ..Snapshot::default()
+        };
+        let text = metrics.text(&snapshot).unwrap();
+        let expressions = rules.split("expr:").skip(1);
+        let expressions = expressions.filter_map(|rest| rest.split("labels:").next());
+        let names: Vec<_> = expressions
+            .flat_map(|expression| expression.split('{').rev().skip(1))
+            .filter_map(|before| {
+                before
+                    .rsplit(|c: char| !c.is_alphanumeric() && c != '_')
+                    .next()
+            })
+            .collect();
+        assert!(names.len() >= 6, "{names:?}");
+        for name in names {
+            // `up` is Prometheus' own.
+            let known = name == "up" || text.contains(&format!("\n{name}{{"));
+            assert!(known, "{name} in\n{text}");
+        }
+    }
 }
