@@ -64,9 +64,10 @@ async fn main() -> anyhow::Result<ExitCode> {
 /// Ten rows of nodes, and in each row ten seats.
 fn node(number: usize) -> serde_json::Result<Node> {
     let (label, value) = lab::crowd::LABEL;
+    let name = format!("node-{number:04}");
     serde_json::from_value(json!({"metadata": {
-        "name": format!("node-{number:04}"),
-        "labels": {label: value, "row": (number % 10).to_string(), "seat": (number / 10 % 10).to_string()},
+        "name": name,
+        "labels": {label: value, "kubernetes.io/hostname": name, "row": (number % 10).to_string(), "seat": (number / 10 % 10).to_string()},
     }}))
 }
 

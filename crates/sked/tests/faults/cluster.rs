@@ -52,10 +52,11 @@ impl Cluster {
         let nodes: Api<Node> = Api::all(cluster.client.clone());
         let (label, value) = lab::crowd::LABEL;
         for number in 0..NODES {
-            let node = json!({"metadata": {
-                "name": format!("node-{number}"),
-                "labels": {label: value, "row": (number % 4).to_string()},
-            }});
+            let name = format!("node-{number}");
+            // The last one is a kubelet's own, and the anti-affinity goes by it.
+            let row = (number % 4).to_string();
+            let labels = json!({label: value, "row": row, "kubernetes.io/hostname": name});
+            let node = json!({"metadata": {"name": name, "labels": labels}});
             let node = serde_json::from_value(node).unwrap();
             nodes.create(&new, &node).await.unwrap();
         }
@@ -140,6 +141,17 @@ impl Cluster {
                 && told
                 && nodes.len() == distinct.len()
                 && pods.items.len() == changes.nodes().await.len()
+        })
+        .await;
+    }
+
+    /// Waits until nobody has written anything for a while: what is right may still be on its way to
+    /// something better, such as a node that goes to whoever goes first.
+    pub(crate) async fn until_quiet(&self) {
+        self.until("nobody writes any more", async || {
+            let before = self.writes().await;
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            self.writes().await == before
         })
         .await;
     }

@@ -82,6 +82,7 @@ async fn errors_dropped_watches_and_an_api_server_that_is_away_are_survived() {
 async fn settles(cluster: &Cluster, changes: &Changes, recorder: Recorder) {
     let mut manager = cluster.manager(&cluster.kubeconfig());
     cluster.until_settled(changes).await;
+    cluster.until_quiet().await;
     end(&mut manager);
     let before = cluster.writes().await;
     let mut manager = cluster.manager(&cluster.kubeconfig());

@@ -34,7 +34,7 @@ impl Recorder {
         let (pods, daemonsets) = (cluster.pods(), cluster.daemonsets());
         let task = tokio::spawn(async move {
             let mut record = Record::default();
-            let mut at: BTreeMap<String, String> = BTreeMap::new();
+            let mut at: BTreeMap<String, (String, &str)> = BTreeMap::new();
             let mut listed = BTreeSet::new();
             let mut pods = pin!(watcher(pods, Config::default()));
             let mut daemonsets = pin!(watcher(daemonsets, Config::default()));
@@ -50,11 +50,13 @@ impl Recorder {
                                 let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
                                 if let Some(node) = node {
                                     let name = pod.name_any();
-                                    let other = at.iter().find(|(other, there)| **there == node && **other != name);
-                                    if let Some((other, _)) = other {
-                                        record.crowded.push(format!("{node}: {other} and {name}"));
+                                    let going = pod.metadata.deletion_timestamp.is_some();
+                                    let how = if going { "going" } else { "staying" };
+                                    let other = at.iter().find(|(other, (there, _))| *there == node && **other != name);
+                                    if let Some((other, (_, was))) = other {
+                                        record.crowded.push(format!("{node}: {other} ({was}) and {name} ({how})"));
                                     }
-                                    at.insert(name, node);
+                                    at.insert(name, (node, how));
                                 }
                             }
                             Event::InitDone => at.retain(|name, _| listed.contains(name)),
