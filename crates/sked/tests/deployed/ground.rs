@@ -133,6 +133,24 @@ impl Site {
         });
     }
 
+    /// A label that is left because no manager runs any more: one that runs takes it off itself.
+    pub(crate) fn leave_a_label(&self) {
+        let system = ["-n", "sked-system"];
+        let words = [
+            "scale",
+            "deployment/sked-controller-manager",
+            "--replicas=0",
+        ];
+        self.kubectl(&[&words[..], &system].concat());
+        self.eventually("the manager is gone", || {
+            let pods = self.get(&[&["pods"], &system[..]].concat());
+            pods["items"].as_array()?.is_empty().then_some(())
+        });
+        let label = "sked.schedkit.io/owner=left-over";
+        self.kubectl(&["label", "node", "node1", label, "--overwrite"]);
+        assert!(self.has_owner_label());
+    }
+
     pub(crate) fn has_owner_label(&self) -> bool {
         let node = self.get(&["node", "node1"]);
         node["metadata"]["labels"]
