@@ -134,6 +134,7 @@ impl Site {
     }
 
     /// A label that is left because no manager runs any more: one that runs takes it off itself.
+    /// It is on a node of its own, so that the scheduler of the real one goes on.
     pub(crate) fn leave_a_label(&self) {
         let system = ["-n", "sked-system"];
         let words = [
@@ -146,13 +147,14 @@ impl Site {
             let pods = self.get(&[&["pods"], &system[..]].concat());
             pods["items"].as_array()?.is_empty().then_some(())
         });
-        let label = "sked.schedkit.io/owner=left-over";
-        self.kubectl(&["label", "node", "node1", label, "--overwrite"]);
+        let labels = json!({"sked.schedkit.io/owner": "left-over"});
+        let metadata = json!({"name": "left-over", "labels": labels});
+        self.apply(&json!({"apiVersion": "v1", "kind": "Node", "metadata": metadata}));
         assert!(self.has_owner_label());
     }
 
     pub(crate) fn has_owner_label(&self) -> bool {
-        let node = self.get(&["node", "node1"]);
+        let node = self.get(&["node", "left-over"]);
         node["metadata"]["labels"]
             .get("sked.schedkit.io/owner")
             .is_some()

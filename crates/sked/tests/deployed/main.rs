@@ -52,6 +52,7 @@ fn from_make_deploy_to_the_kernel_and_back() {
     site.apply(&schedext());
     site.await_kernel("enabled\n");
     site.leave_a_label();
+    assert_eq!(site.kernel(), "enabled\n");
     site.make(&["undeploy"]);
     site.await_kernel("disabled\n");
     assert!(!site.has_owner_label());
