@@ -260,15 +260,15 @@ fn tell(command: &mut Command, object: &Value) -> Said {
     let mut pipe = child.stdin.take().unwrap();
     pipe.write_all(object.to_string().as_bytes()).unwrap();
     drop(pipe);
-    heard(child.wait_with_output().unwrap())
+    heard(&child.wait_with_output().unwrap())
 }
 
 /// Runs a program to its end.
 pub(crate) fn said(command: &mut Command) -> Said {
-    heard(command.output().unwrap())
+    heard(&command.output().unwrap())
 }
 
-fn heard(output: std::process::Output) -> Said {
+fn heard(output: &std::process::Output) -> Said {
     Said {
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
