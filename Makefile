@@ -32,9 +32,11 @@ test: prepare lint unit fuzz e2e ## Everything that must be green before a chang
 test-long: prepare deny mutants ## The slow courses: kernel series, every fault and every moment to be killed, licences, checks removed one by one, fuzzing
 	cargo test --package lab --features long --test kernels -- --nocapture
 	lab/on-emulated-nodes cargo test --package schedctl --features long --test machine -- --test-threads=1 --nocapture
+	cargo test --package sked --features long --test faults -- --test-threads=1 --nocapture
 	fuzz/run 300
 
-bench: prepare static ## The measurements
+bench: prepare static build ## The measurements; PEER= names another operator for the second column
+	SKED=$(CURDIR)/target/$(STATIC)/release/sked cargo test --package sked --no-fail-fast --bench manager --bench crowd
 	SCHEDCTL=$(CURDIR)/target/$(STATIC)/release/schedctl cargo test --package schedctl --no-fail-fast --bench verify --bench status --bench machine
 	cargo build --release --package lab --bin lab
 	cargo bench --package lab

@@ -114,3 +114,6 @@ pub fn claim(fleet: &Fleet) -> Claims {
         writes,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,8 @@
 pub mod check;
 pub mod claim;
 pub mod daemonset;
+#[cfg(test)]
+mod fixture;
 pub mod name;
 pub mod observed;
 pub mod part;

@@ -103,3 +103,6 @@ fn without_owner(terms: &[NodeSelectorTerm]) -> Option<Vec<Term>> {
     }
     Some(left)
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn exit<E: std::error::Error>(ended: Result<(), E>) -> ExitCode {
+fn exit<E: std::error::Error + 'static>(ended: Result<(), E>) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

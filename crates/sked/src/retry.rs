@@ -45,16 +45,59 @@ impl WriteError {
 }
 
 /// An error with everything behind it, each sentence once.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = sentence(error);
     let mut next = error.source();
     while let Some(source) = next {
-        let sentence = source.to_string();
-        if !text.contains(&sentence) {
+        let more = sentence(source);
+        if !text.contains(&more) {
             // Writing to a String cannot fail.
-            let _ = write!(text, ": {sentence}");
+            let _ = write!(text, ": {more}");
         }
         next = source.source();
     }
     text
+}
+
+/// The client shows a refusal with all its fields; the API server's own sentence is in there. A
+/// boxed error is a type of its own to whoever asks for types.
+fn sentence(error: &(dyn Error + 'static)) -> String {
+    let boxed = error.downcast_ref::<Box<kube::Error>>().map(Box::as_ref);
+    match boxed.or_else(|| error.downcast_ref()) {
+        Some(kube::Error::Api(status)) => status.message.clone(),
+        _ => match error.downcast_ref::<Box<kube::core::Status>>() {
+            Some(status) => status.message.clone(),
+            None => error.to_string(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_reads_as_the_api_server_said_it_and_knows_its_fate() {
+        let refused = |code| {
+            let status = kube::core::Status {
+                code,
+                message: "the object has been modified".to_owned(),
+                reason: "Conflict".to_owned(),
+                ..kube::core::Status::default()
+            };
+            WriteError::Api(Box::new(kube::Error::Api(status.boxed())))
+        };
+        let text = chain(&refused(409));
+        assert_eq!(
+            text,
+            "the API server did not take it: the object has been modified"
+        );
+        assert!(matches!(refused(409).retry(), Retry::After(_)));
+        assert_eq!(refused(403).retry(), Retry::Backoff);
+        assert_eq!(WriteError::NotLeader.retry(), Retry::Never);
+        assert_eq!(
+            (refused(409).reason(), refused(409).word()),
+            ("Conflict", "Conflict".to_owned())
+        );
+    }
 }

@@ -53,9 +53,12 @@ fn a_leader_that_is_killed_is_succeeded() {
 fn a_leader_that_stops_hands_over_at_once() {
     let one = candidate();
     one.eventually("the first leads", || leads(&one));
+    let first = holder();
     let two = candidate();
     one.stop();
-    assert_eq!(holder(), "", "the lease is given back");
+    // Empty, or the second was quick. A lease that was not given back would name the first for
+    // another quarter of a minute.
+    assert_ne!(holder(), first, "the lease is given back");
     two.eventually("the second takes over", || leads(&two));
     two.stop();
 }

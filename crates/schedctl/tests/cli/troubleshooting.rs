@@ -70,12 +70,17 @@ fn named() -> Vec<String> {
 }
 
 /// Every source of what ships, without its tests.
+/// Of schedctl and of what it is made from; sked speaks through conditions, which have a page of
+/// their own.
 fn sources() -> Vec<(PathBuf, String)> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut folders: Vec<PathBuf> = children(&crates)
-        .iter()
-        .map(|one| one.join("src"))
-        .collect();
+    let ours = |one: &&PathBuf| {
+        let name = one.file_name().unwrap_or_default().to_string_lossy();
+        name == "schedctl" || name.starts_with("schedkit-")
+    };
+    let all = children(&crates);
+    let ours = all.iter().filter(ours);
+    let mut folders: Vec<PathBuf> = ours.map(|one| one.join("src")).collect();
     let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {
         for path in children(&folder) {

@@ -1,1 +1,164 @@
 //! What the judge refuses.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use sked_api::label;
+
+use super::*;
+use crate::claim::{LabelWrite, claim};
+use crate::fixture::{key, live, observed, schedext};
+use crate::name::OwnerId;
+use crate::observed::{Fleet, Node};
+use crate::plan::{Plan, Step, plan};
+
+fn fleet(owner: Option<&str>) -> Fleet {
+    let names = ["one", "two"].into_iter();
+    let label = owner.map(|owner| (label::OWNER.to_owned(), owner.to_owned()));
+    Fleet {
+        schedexts: names
+            .map(|name| Arc::new(schedext(name, json!({"sched": "example/one:1"}))))
+            .collect(),
+        nodes: vec![Arc::new(Node {
+            name: "node1".into(),
+            labels: label.into_iter().collect(),
+            taints: Vec::new(),
+        })],
+        ..Fleet::default()
+    }
+}
+
+#[test]
+fn two_owners_and_muddled_or_forbidden_writes() {
+    let fleet = fleet(None);
+    let good = claim(&fleet);
+    assert_eq!(check_claims(&fleet, &good), vec![]);
+    let mut none = good.clone();
+    let write = none.writes.pop().unwrap();
+    let two = Violation::TwoOwners {
+        node: "node1".into(),
+        first: key("one"),
+        second: key("two"),
+    };
+    assert_eq!(check_claims(&fleet, &none), vec![two]);
+    let node = write.node.clone();
+    let mut twice = good.clone();
+    twice.writes.push(write.clone());
+    assert_eq!(
+        check_claims(&fleet, &twice),
+        vec![Violation::Muddled { node: node.clone() }]
+    );
+    let mut stale = good.clone();
+    stale.writes[0].from = Some("other".to_owned());
+    assert_eq!(
+        check_claims(&fleet, &stale),
+        vec![Violation::Muddled { node: node.clone() }]
+    );
+    let mut many = good.clone();
+    for share in many.shares.values_mut() {
+        Arc::make_mut(share).lost.count += 1;
+    }
+    assert_eq!(check_claims(&fleet, &many).len(), 2);
+    let reserved = self::fleet(Some("foreign"));
+    let mut claims = claim(&reserved);
+    assert_eq!(check_claims(&reserved, &claims), vec![]);
+    claims.writes.push(LabelWrite {
+        from: Some("foreign".to_owned()),
+        to: Some(OwnerId::new(&Uid("uid-of-one".to_owned()), None)),
+        ..write
+    });
+    assert_eq!(
+        check_claims(&reserved, &claims),
+        vec![Violation::NotToBeWritten { node }]
+    );
+}
+
+#[test]
+fn steps_on_what_is_not_ours_or_is_wanted() {
+    let one = schedext("one", json!({"sched": "example/one:1"}));
+    let live = live(&one);
+    let observed = observed(&one, &live);
+    let judge = |step: Step| {
+        let plan = Plan {
+            steps: vec![step],
+            ..Plan::default()
+        };
+        check_plan(&observed, &plan)
+    };
+    let uid = Uid("ds-one".to_owned());
+    let wanted = Violation::Wanted { key: key("one") };
+    assert_eq!(
+        judge(Step::Delete {
+            key: key("one"),
+            uid
+        }),
+        vec![wanted]
+    );
+    let elsewhere = Step::Delete {
+        key: key("other"),
+        uid: Uid("unknown".to_owned()),
+    };
+    assert_eq!(
+        judge(elsewhere),
+        vec![Violation::NotOurs { key: key("other") }]
+    );
+    let again = serde_json::from_value(live[0].clone()).unwrap();
+    let not_ours = Violation::NotOurs { key: key("one") };
+    assert_eq!(judge(Step::Create(Box::new(again))), vec![not_ours]);
+}
+
+#[test]
+fn templates_that_do_not_keep_the_contract() {
+    let one = schedext("one", json!({"sched": "example/one:1"}));
+    let observed = observed(&one, &[]);
+    for (pointer, value, what) in [
+        ("/metadata/namespace", json!("other"), "namespace"),
+        ("/metadata/labels/managed-by", json!("me"), "label"),
+        (
+            "/metadata/ownerReferences/0/uid",
+            json!("other"),
+            "controller",
+        ),
+        (
+            "/spec/selector/matchLabels/name",
+            json!("other"),
+            "selector",
+        ),
+        (
+            "/spec/template/metadata/labels/name",
+            json!("other"),
+            "selector",
+        ),
+        (
+            "/spec/template/spec/containers/0/name",
+            json!("main"),
+            "container",
+        ),
+        (
+            "/spec/template/spec/containers/0/image",
+            json!("other"),
+            "container",
+        ),
+        (
+            "/spec/template/spec/containers/0/securityContext/privileged",
+            json!(false),
+            "container",
+        ),
+        (
+            "/spec/updateStrategy",
+            json!({"rollingUpdate": {"maxSurge": 1}}),
+            "strategy",
+        ),
+    ] {
+        let mut plan = plan(&observed);
+        let Some(Step::Create(wanted)) = plan.steps.first_mut() else {
+            panic!("nothing is made");
+        };
+        let mut broken = serde_json::to_value(&*wanted).unwrap();
+        *broken.pointer_mut(pointer).unwrap() = value;
+        **wanted = serde_json::from_value(broken).unwrap();
+        let found = check_plan(&observed, &plan);
+        let told = |one: &Violation| matches!(one, Violation::Contract { what: told, .. } if *told == what);
+        assert!(found.iter().any(told), "{pointer}: {found:?}");
+    }
+}

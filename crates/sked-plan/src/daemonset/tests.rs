@@ -1,1 +1,147 @@
-//! Rendered DaemonSets against golden files.
+//! Rendered DaemonSets against golden files. `UPDATE_GOLDEN=1` writes them anew: look at what
+//! changed, for every scheduler in every cluster restarts when a template does.
+
+use serde_json::{Value, json};
+use sked_api::SchedExt;
+
+use super::*;
+use crate::fixture::schedext;
+use crate::part::parts;
+use crate::shape::shape;
+
+fn rendered(schedext: &SchedExt) -> Vec<Value> {
+    let daemonsets = parts(schedext).map(|part| daemonset(&part));
+    daemonsets
+        .map(|one| serde_json::to_value(one).unwrap())
+        .collect()
+}
+
+fn golden(name: &str, value: &Value) {
+    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    let text = format!("{value:#}\n");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(text, std::fs::read_to_string(&path).unwrap(), "{path}");
+}
+
+fn full() -> SchedExt {
+    schedext(
+        "full",
+        json!({
+            "sched": "ghcr.io/schedkit/scx_rusty:1.1.4",
+            "args": ["--slice-us", "5000"],
+            "env": [{"name": "RUST_LOG", "value": "info"}, {"name": "EMPTY"}],
+            "nodeSelector": {"kubernetes.io/arch": "amd64"},
+            "affinity": {"nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]},
+                    {},
+                    {"matchFields": [
+                        {"key": "metadata.name", "operator": "In", "values": ["node1"]},
+                    ]},
+                ]},
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"weight": 1, "preference": {"matchExpressions": [
+                        {"key": "fast", "operator": "Exists"},
+                    ]}},
+                ],
+            }},
+            "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+            "priority": 5,
+            "priorityClassName": "system-node-critical",
+            "imagePullPolicy": "Always",
+            "imagePullSecrets": [{"name": "pull"}],
+            "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+            "watchdogTimeout": "1500ms",
+            "pools": [{
+                "name": "batch",
+                "nodeSelector": {"pool": "batch"},
+                "sched": "ghcr.io/schedkit/scx_lavd:1.0.0",
+                "args": [],
+                "env": [{"name": "SCX_TIMEOUT_MS", "value": "1"}],
+            }],
+            "rollout": {"maxUnavailable": "10%"},
+        }),
+    )
+}
+
+#[test]
+fn a_schedext_with_nothing_but_an_image() {
+    let minimal = schedext(
+        "minimal",
+        json!({"sched": "ghcr.io/schedkit/scx_rusty:latest"}),
+    );
+    let daemonsets = rendered(&minimal);
+    assert_eq!(daemonsets.len(), 1);
+    golden("minimal.json", &daemonsets[0]);
+}
+
+#[test]
+fn a_schedext_with_everything() {
+    let daemonsets = rendered(&full());
+    assert_eq!(daemonsets.len(), 2);
+    golden("full.json", &daemonsets[0]);
+    golden("full-pool.json", &daemonsets[1]);
+}
+
+/// Together with one of our rules an empty term would let nodes in.
+#[test]
+fn a_term_that_lets_no_node_in_stays_so() {
+    let affinity = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+        {"nodeSelectorTerms": [{}]}}});
+    let none = schedext(
+        "none",
+        json!({"sched": "example/one:1", "affinity": affinity}),
+    );
+    let pointer = "/spec/template/spec/affinity/nodeAffinity\
+                   /requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+    assert_eq!(rendered(&none)[0].pointer(pointer), Some(&json!([{}])));
+}
+
+#[test]
+fn neither_rivals_nor_pools_nor_priority_change_a_template() {
+    let before = full();
+    let mut after = before.clone();
+    after.spec.priority = 7;
+    after.spec.pools.clear();
+    after.metadata.generation = Some(2);
+    assert_eq!(rendered(&before)[0], rendered(&after)[0]);
+}
+
+#[test]
+fn what_is_written_keeps_what_is_others_to_say() {
+    let full = full();
+    let wanted = daemonset(&parts(&full).next().unwrap());
+    let mut live = serde_json::to_value(&wanted).unwrap();
+    live["metadata"]["resourceVersion"] = json!("7");
+    live["metadata"]["labels"] = json!({"team": "kernel"});
+    live["metadata"]["annotations"] = json!({"note": "theirs"});
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1"});
+    live["metadata"]["ownerReferences"] = json!([owner]);
+    live["spec"]["template"]["metadata"]["annotations"] =
+        json!({"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z", "sidecar": "inject"});
+    live["spec"]["template"]["spec"]["hostNetwork"] = json!(true);
+    let written = overlay(serde_json::from_value(live).unwrap(), &wanted);
+    let written = serde_json::to_value(written).unwrap();
+    assert_eq!(
+        shape(&written),
+        shape(&serde_json::to_value(&wanted).unwrap())
+    );
+    let metadata = &written["metadata"];
+    assert_eq!(metadata["resourceVersion"], "7");
+    assert_eq!(
+        metadata["labels"],
+        json!({"team": "kernel", "managed-by": "sked-controller"})
+    );
+    assert_eq!(metadata["annotations"], json!({"note": "theirs"}));
+    assert_eq!(metadata["ownerReferences"][1], owner);
+    assert_eq!(
+        written["spec"]["template"]["metadata"]["annotations"],
+        json!({"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"})
+    );
+    assert_eq!(
+        written["spec"]["template"]["spec"]["hostNetwork"],
+        Value::Null
+    );
+}

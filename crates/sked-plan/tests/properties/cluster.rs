@@ -44,7 +44,10 @@ impl Cluster {
     }
 
     pub(crate) fn observed(&self, schedext: &SchedExt, claims: &Claims) -> Observed {
-        let fleet = self.fleet();
+        Self::observed_in(self.fleet(), schedext, claims)
+    }
+
+    fn observed_in(fleet: Fleet, schedext: &SchedExt, claims: &Claims) -> Observed {
         let uid = Uid(schedext.metadata.uid.clone().unwrap());
         let ours = |pod: &Arc<LivePod>| {
             let mut all = fleet.daemonsets.iter();
@@ -67,14 +70,18 @@ impl Cluster {
         assert_eq!(check_claims(&fleet, &claims), vec![], "{self:#?}");
         let mut work: Vec<Work> = claims.writes.iter().cloned().map(Work::Label).collect();
         for schedext in &self.schedexts {
-            let plan = self.plan_for(schedext, &claims);
+            let plan = self.plan_in(fleet.clone(), schedext, &claims);
             work.extend(plan.steps.into_iter().map(Work::Step));
         }
         work
     }
 
     pub(crate) fn plan_for(&self, schedext: &SchedExt, claims: &Claims) -> Plan {
-        let observed = self.observed(schedext, claims);
+        self.plan_in(self.fleet(), schedext, claims)
+    }
+
+    fn plan_in(&self, fleet: Fleet, schedext: &SchedExt, claims: &Claims) -> Plan {
+        let observed = Self::observed_in(fleet, schedext, claims);
         let plan = plan(&observed);
         assert_eq!(check_plan(&observed, &plan), vec![], "{self:#?}");
         plan

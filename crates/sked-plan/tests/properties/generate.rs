@@ -11,6 +11,14 @@ use sked_plan::Node;
 
 use crate::cluster::Cluster;
 
+/// Enough for every day; `PROPTEST_CASES` asks for more.
+pub(crate) fn cases() -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(64),
+    }
+}
+
 const KEYS: &[&str] = &["zone", "disk", "cores"];
 const VALUES: &[&str] = &["a", "b", "8", "16"];
 

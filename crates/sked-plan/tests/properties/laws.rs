@@ -17,7 +17,7 @@ use sked_plan::{Node, Uid};
 
 use crate::cluster::Cluster;
 use crate::filled_in::filled_in;
-use crate::generate::{cluster, named, spec};
+use crate::generate::{cases, cluster, named, spec};
 use crate::kube::{Verdict, verdict};
 
 fn is_reserved(node: &Node) -> bool {
@@ -55,7 +55,7 @@ fn askers(cluster: &Cluster, node: &Node) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(cases())]
 
     /// At rest every node that somebody asks for has exactly one DaemonSet, nobody else's node has
     /// any, and everybody who asked is told.

@@ -8,7 +8,7 @@ use proptest::sample::Index;
 use sked_api::SchedExtSpec;
 
 use crate::cluster::Cluster;
-use crate::generate::{NAMES, named, nodes, spec};
+use crate::generate::{NAMES, cases, named, nodes, spec};
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -97,7 +97,7 @@ fn exclusive(cluster: &Cluster) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(cases())]
 
     #[test]
     fn no_node_ever_takes_two(nodes in nodes(), events in vec(event(), 0..40)) {

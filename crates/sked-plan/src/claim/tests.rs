@@ -1,0 +1,122 @@
+//! Who gets a node, case by case.
+
+use serde_json::{Value, json};
+use sked_api::{SchedExt, label};
+
+use super::*;
+use crate::fixture::{key, live, pod, schedext};
+use crate::observed::{LiveDaemonSet, PodState};
+
+fn asks(name: &str, priority: i32, created: &str) -> SchedExt {
+    let mut one = schedext(
+        name,
+        json!({"sched": "example/one:1", "priority": priority}),
+    );
+    let created: jiff::Timestamp = format!("{created}T00:00:00Z").parse().unwrap();
+    one.metadata.creation_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(
+        created,
+    ));
+    one
+}
+
+fn fleet(schedexts: &[SchedExt], owner: Option<String>) -> Fleet {
+    let label = owner.map(|owner| (label::OWNER.to_owned(), owner));
+    Fleet {
+        schedexts: schedexts.iter().cloned().map(Arc::new).collect(),
+        nodes: vec![Arc::new(Node {
+            name: "node1".into(),
+            labels: label.into_iter().collect(),
+            taints: Vec::new(),
+        })],
+        ..Fleet::default()
+    }
+}
+
+fn with_live(mut fleet: Fleet, schedext: &SchedExt) -> Fleet {
+    let read = |one: &Value| Arc::new(LiveDaemonSet::read(one).unwrap());
+    fleet.daemonsets.extend(live(schedext).iter().map(read));
+    fleet
+}
+
+fn owner(name: &str) -> OwnerId {
+    OwnerId::new(&Uid(format!("uid-of-{name}")), None)
+}
+
+fn winner(fleet: &Fleet) -> Option<String> {
+    let claims = claim(fleet);
+    let has = |uid: &Uid| claims.shares[uid].parts.values().any(|part| part.nodes > 0);
+    let mut uids = claims.shares.keys().filter(|uid| has(uid));
+    uids.next()
+        .map(|uid| uid.0.trim_start_matches("uid-of-").to_owned())
+}
+
+#[test]
+fn priority_then_the_incumbent_then_age_then_name() {
+    let (a, b) = (asks("a", 0, "2026-01-02"), asks("b", 0, "2026-01-02"));
+    let old = asks("old", 0, "2026-01-01");
+    let high = asks("high", 1, "2026-01-03");
+    let all = [a.clone(), b.clone(), old.clone(), high.clone()];
+    assert_eq!(winner(&fleet(&all, None)).as_deref(), Some("high"));
+    assert_eq!(winner(&fleet(&all[..3], None)).as_deref(), Some("old"));
+    assert_eq!(winner(&fleet(&all[..2], None)).as_deref(), Some("a"));
+    let labelled = |all: &[SchedExt]| winner(&fleet(all, Some(owner("b").to_string())));
+    assert_eq!(labelled(&all[..3]).as_deref(), Some("b"));
+    assert_eq!(labelled(&all).as_deref(), Some("high"));
+    let mut running = with_live(fleet(&all[..3], None), &b);
+    running.pods = vec![pod("b", "node1", PodState::Running)];
+    assert_eq!(winner(&running).as_deref(), Some("b"));
+    running.pods = vec![pod("b", "node1", PodState::Unscheduled(None))];
+    assert_eq!(winner(&running).as_deref(), Some("old"));
+}
+
+#[test]
+fn the_loser_is_told_and_everybody_new_waits() {
+    let (a, b) = (asks("a", 1, "2026-01-01"), asks("b", 0, "2026-01-01"));
+    let fleet = with_live(fleet(&[a, b.clone()], None), &b);
+    let claims = claim(&fleet);
+    let share = |name: &str| &claims.shares[&Uid(format!("uid-of-{name}"))];
+    assert_eq!(share("b").lost.nodes, vec![("node1".into(), key("a"))]);
+    assert_eq!(share("a").parts[&None].waits_for, vec!["node1".into()]);
+    assert_eq!(share("b").parts[&None].waits_for, vec![]);
+    assert_eq!(claims.writes.len(), 1);
+    assert_eq!(claims.writes[0].to, Some(owner("a")));
+}
+
+#[test]
+fn a_label_stays_until_the_rivals_daemonset_is_gone() {
+    let (a, mut b) = (asks("a", 0, "2026-01-01"), asks("b", 0, "2026-01-02"));
+    let both = live(&b);
+    b.metadata.deletion_timestamp = b.metadata.creation_timestamp.clone();
+    let label = Some(owner("a").to_string());
+    let mut fleet = with_live(fleet(&[a.clone(), b.clone()], label), &a);
+    assert_eq!(claim(&fleet).writes.len(), 1, "nobody else would come");
+    fleet
+        .daemonsets
+        .push(Arc::new(LiveDaemonSet::read(&both[0]).unwrap()));
+    assert_eq!(claim(&fleet).writes, vec![]);
+    Arc::make_mut(&mut fleet.daemonsets[1]).deleting = true;
+    assert_eq!(claim(&fleet).writes[0].to, None);
+}
+
+#[test]
+fn reserved_nodes_are_nobodys_and_no_conflict() {
+    for word in label::RESERVED {
+        let all = [asks("a", 0, "2026-01-01"), asks("b", 0, "2026-01-01")];
+        let claims = claim(&fleet(&all, Some(word.to_owned())));
+        assert_eq!(claims.writes, vec![]);
+        for share in claims.shares.values() {
+            assert_eq!((share.parts[&None].nodes, share.lost.count), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn a_schedexts_own_name_goes_before_anothers_pool() {
+    let pools = json!([{"name": "x", "nodeSelector": {}}]);
+    let a = schedext("a", json!({"sched": "example/one:1", "pools": pools}));
+    let claims = claim(&fleet(&[a, asks("a-x", -1, "2026-01-02")], None));
+    let share = &claims.shares[&Uid("uid-of-a".to_owned())];
+    assert_eq!(share.yields, [("x".to_owned(), key("a-x"))].into());
+    assert_eq!(share.parts.keys().collect::<Vec<_>>(), [&None]);
+    assert_eq!(share.parts[&None].nodes, 1);
+}

@@ -1,0 +1,95 @@
+//! Small things for tests: a SchedExt, its DaemonSet as the API server has it, a pod.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sked_api::SchedExt;
+
+use crate::claim::{PartShare, Share};
+use crate::daemonset::daemonset;
+use crate::name::{ObjectKey, Uid};
+use crate::observed::{LiveDaemonSet, LivePod, Observed, PodState};
+use crate::part::parts;
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "every caller makes its spec up on the spot"
+)]
+pub(crate) fn schedext(name: &str, spec: Value) -> SchedExt {
+    let metadata = json!({
+        "name": name,
+        "namespace": "default",
+        "uid": format!("uid-of-{name}"),
+        "generation": 1,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    });
+    let kind = json!({
+        "apiVersion": "sked.schedkit.io/v1",
+        "kind": "SchedExt",
+        "metadata": metadata,
+        "spec": spec,
+    });
+    serde_json::from_value(kind).unwrap()
+}
+
+pub(crate) fn key(name: &str) -> ObjectKey {
+    ObjectKey {
+        namespace: "default".to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+/// What a SchedExt asks for, live, all on its nodes.
+pub(crate) fn live(schedext: &SchedExt) -> Vec<Value> {
+    let rendered = parts(schedext).map(|part| serde_json::to_value(daemonset(&part)).unwrap());
+    let born = rendered.map(|mut one| {
+        let name = one["metadata"]["name"].as_str().unwrap().to_owned();
+        one["metadata"]["uid"] = json!(format!("ds-{name}"));
+        one["metadata"]["resourceVersion"] = json!("1");
+        one["metadata"]["generation"] = json!(1);
+        one["status"] = json!({
+            "observedGeneration": 1,
+            "desiredNumberScheduled": 2,
+            "updatedNumberScheduled": 2,
+            "numberReady": 2,
+        });
+        one
+    });
+    born.collect()
+}
+
+/// One SchedExt with these DaemonSets, two nodes for each part, and nothing to wait for.
+pub(crate) fn observed(schedext: &SchedExt, daemonsets: &[Value]) -> Observed {
+    let part = PartShare {
+        nodes: 2,
+        waits_for: Vec::new(),
+    };
+    let pools = parts(schedext).map(|part| part.pool_name().map(str::to_owned));
+    let read = |one: &Value| Arc::new(LiveDaemonSet::read(one).unwrap());
+    Observed {
+        share: Arc::new(Share {
+            generation: schedext.metadata.generation.unwrap(),
+            parts: pools.map(|pool| (pool, part.clone())).collect(),
+            ..Share::default()
+        }),
+        schedext: Arc::new(schedext.clone()),
+        daemonsets: daemonsets.iter().map(read).collect(),
+        pods: Vec::new(),
+        refusals: Vec::new(),
+        now: "2026-02-01T00:00:00Z".parse().unwrap(),
+    }
+}
+
+/// A pod of that DaemonSet.
+pub(crate) fn pod(daemonset: &str, node: &str, state: PodState) -> Arc<LivePod> {
+    Arc::new(LivePod {
+        key: key(&format!("{daemonset}-{node}")),
+        daemonset: Uid(format!("ds-{daemonset}")),
+        node: Some(node.into()),
+        deleting: false,
+        state,
+        restarts: 0,
+        created: Timestamp::UNIX_EPOCH,
+    })
+}
