@@ -21,7 +21,7 @@ KUSTOMIZE = $(shell $(LAB) tool kustomize)
 	install uninstall deploy undeploy run build docker-build build-installer test-e2e
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: bootstrap ## Boot a node, run schedulers on it as a pod and with schedctl, show what the kernel says
 	cargo build --quiet --package lab --bin lab --example demo
@@ -106,21 +106,20 @@ mutants: prepare ## Removes one check of the verifier at a time: a test must go 
 	cargo run --quiet --package xtask -- mutants
 
 # One file after the other and one test after the other: they share two cores.
-e2e: prepare ## Tests on a real control plane, a virtual machine and a cluster of two
+e2e: prepare test-e2e ## Tests on a real control plane, a virtual machine and a cluster of two
 	cargo test --package schedctl --features e2e --locked --bin schedctl enable
 	cargo test --package schedctl --features e2e --locked --test trust -- --test-threads=1
 	cargo test --package schedkit-runtime --features e2e --locked --test podman -- --test-threads=1
 	for edition in $(CONTAINERD); do SCHEDKIT_CONTAINERD=$$edition cargo test --package schedkit-runtime --features e2e --locked --test containerd -- --test-threads=1 || exit 1; done
 	cargo test --package sked-api --features e2e --locked --test admission -- --test-threads=1
 	cargo test --package lab --features e2e --locked --no-fail-fast $(E2E) -- --test-threads=1 --nocapture
-	cargo test --package sked --features e2e --locked --no-fail-fast --test control_plane --test election --test metrics --test install -- --test-threads=1
 	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test machine -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package schedctl --features e2e --locked --test machine -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test cluster -- --test-threads=1 --nocapture
 
 test-e2e: prepare ## sked on a real control plane and in a virtual machine with its own kernel
-	cargo build --quiet --package lab
-	cargo test --package sked --features e2e --locked --test install -- --test-threads=1
+	cargo build --quiet --locked --package lab
+	cargo test --package sked --features e2e --locked --no-fail-fast --test control_plane --test election --test metrics --test install -- --test-threads=1
 	lab/on-emulated-nodes cargo test --package sked --features e2e --locked --test deployed -- --test-threads=1 --nocapture
 
 deny: $(CACHE)/cargo-deny/bin/cargo-deny ## Licences, sources and bans of the dependencies

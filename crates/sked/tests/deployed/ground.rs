@@ -133,8 +133,28 @@ impl Site {
         });
     }
 
+    /// A label that is left because no manager runs any more: one that runs takes it off itself.
+    /// It is on a node of its own, so that the scheduler of the real one goes on.
+    pub(crate) fn leave_a_label(&self) {
+        let system = ["-n", "sked-system"];
+        let words = [
+            "scale",
+            "deployment/sked-controller-manager",
+            "--replicas=0",
+        ];
+        self.kubectl(&[&words[..], &system].concat());
+        self.eventually("the manager is gone", || {
+            let pods = self.get(&[&["pods"], &system[..]].concat());
+            pods["items"].as_array()?.is_empty().then_some(())
+        });
+        let labels = json!({"sked.schedkit.io/owner": "left-over"});
+        let metadata = json!({"name": "left-over", "labels": labels});
+        self.apply(&json!({"apiVersion": "v1", "kind": "Node", "metadata": metadata}));
+        assert!(self.has_owner_label());
+    }
+
     pub(crate) fn has_owner_label(&self) -> bool {
-        let node = self.get(&["node", "node1"]);
+        let node = self.get(&["node", "left-over"]);
         node["metadata"]["labels"]
             .get("sked.schedkit.io/owner")
             .is_some()

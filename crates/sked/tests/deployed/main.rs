@@ -51,13 +51,8 @@ fn from_make_deploy_to_the_kernel_and_back() {
     // Everything at once.
     site.apply(&schedext());
     site.await_kernel("enabled\n");
-    site.kubectl(&[
-        "label",
-        "node",
-        "node1",
-        "sked.schedkit.io/owner=left-over",
-        "--overwrite",
-    ]);
+    site.leave_a_label();
+    assert_eq!(site.kernel(), "enabled\n");
     site.make(&["undeploy"]);
     site.await_kernel("disabled\n");
     assert!(!site.has_owner_label());
@@ -145,15 +140,9 @@ fn with_helm(site: &Site) {
     site.await_manager();
     site.apply(&schedext());
     site.await_kernel("enabled\n");
-    site.kubectl(&[
-        "label",
-        "node",
-        "node1",
-        "sked.schedkit.io/owner=left-over",
-        "--overwrite",
-    ]);
     site.kubectl(&["delete", "schedext", "lab"]);
     site.await_kernel("disabled\n");
+    site.leave_a_label();
     site.helm(&[
         "uninstall",
         "sked",

@@ -4,8 +4,8 @@ use lab::Said;
 use serde_json::{Value, json};
 
 use crate::ground::{
-    MANAGER, Person, allowed, alone, apply, get, install, let_kubectl_look, must, namespace,
-    refused, schedext,
+    MANAGER, Person, allowed, alone, apply, eventually, get, install, let_kubectl_look, must,
+    namespace, refused, schedext,
 };
 
 const THIEVES: &str = "thieves";
@@ -24,8 +24,16 @@ fn ground() -> Person {
         schedext(THIEVES, "mine", json!({})),
         schedext(THIEVES, "yours", json!({})),
     ]);
-    must(&["delete", "daemonsets", "--all", "-n", THIEVES]);
-    thief()
+    let thief = thief();
+    eventually("the policies for the manager are in force", || {
+        let node = node(&thief, &json!({"metadata": {"labels": {"pool": null}}}));
+        let made = thief.hands("create", &daemonset("probe", None));
+        let refused = |said: &Said| said.err.contains("ValidatingAdmissionPolicy");
+        must(&["label", "node", "pawn", "pool=a", "--overwrite"]);
+        must(&["delete", "daemonsets", "--all", "-n", THIEVES]);
+        (refused(&node) && refused(&made)).then_some(())
+    });
+    thief
 }
 
 fn node(thief: &Person, patch: &Value) -> Said {
