@@ -17,7 +17,7 @@ use std::pin::pin;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail, ensure};
 use cluster::{CONCURRENCY, Cluster};
 use figures::{say, within};
 use futures::StreamExt;
@@ -127,8 +127,8 @@ async fn fleet(cluster: &Cluster) -> anyhow::Result<bool> {
     cluster.create(&schedexts, &all).await?;
     let before = cluster.writes().await?;
     let begin = Instant::now();
-    let operator = start(cluster)?;
-    one_pod_each(cluster, NODES).await?;
+    let mut operator = start(cluster)?;
+    operator.lives_while(one_pod_each(cluster, NODES)).await?;
     let took = begin.elapsed().as_secs_f64();
     say(&format!(
         "claims settled, one pod on each node: {took:.1} s"
@@ -191,37 +191,36 @@ async fn moves(cluster: &Cluster) -> anyhow::Result<f64> {
                 _ => {}
             }
         }
-        anyhow::bail!("the watch of the pods ended")
+        bail!("the watch of the pods ended")
     };
     tokio::time::timeout(PATIENCE, wait).await?
 }
 
-/// Waits until this many nodes have one pod each, and says when one has two.
+/// Waits until this many nodes have one pod each; two on one node are a failure at any moment.
 async fn one_pod_each(cluster: &Cluster, count: usize) -> anyhow::Result<()> {
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), NAMESPACE);
     let config = watcher::Config::default().labels(&format!("{}={}", MANAGED_BY.0, MANAGED_BY.1));
     let mut watched = pin!(watcher(pods, config));
-    let mut at = BTreeMap::new();
+    let mut on = BTreeMap::new();
     let wait = async {
         while let Some(event) = watched.next().await {
             match event? {
                 Event::Apply(pod) | Event::InitApply(pod) => {
                     let bound = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
                     if let Some(node) = bound {
-                        at.insert(pod.name_any(), node);
+                        let name = pod.name_any();
+                        let there = on.entry(node.clone()).or_insert_with(|| name.clone());
+                        ensure!(*there == name, "{node} has {there} and {name}");
                     }
                 }
-                Event::Delete(pod) => {
-                    at.remove(&pod.name_any());
-                }
+                Event::Delete(pod) => on.retain(|_, name| *name != pod.name_any()),
                 Event::Init | Event::InitDone => {}
             }
-            let distinct: BTreeSet<_> = at.values().collect();
-            if at.len() >= count && distinct.len() == count && at.len() == count {
+            if on.len() == count {
                 return Ok(());
             }
         }
-        anyhow::bail!("the watch of the pods ended")
+        bail!("the watch of the pods ended")
     };
     tokio::time::timeout(PATIENCE, wait).await?
 }

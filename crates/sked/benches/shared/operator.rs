@@ -2,10 +2,11 @@
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::pin::pin;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
 /// A running operator. Dropping it kills it.
 pub(crate) struct Operator(Child);
@@ -20,8 +21,8 @@ impl Operator {
         log: &Path,
     ) -> anyhow::Result<Self> {
         let child = Command::new(program)
-            .args(["--metrics-bind-address=0", "--health-probe-bind-address=0"])
             .args(words)
+            .args(["--metrics-bind-address=0", "--health-probe-bind-address=0"])
             .env("KUBECONFIG", kubeconfig)
             .stdin(Stdio::null())
             .stdout(File::create(log)?)
@@ -29,6 +30,23 @@ impl Operator {
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
         Ok(Self(child))
+    }
+
+    /// Waits for something that does not come when the operator ends first.
+    pub(crate) async fn lives_while(
+        &mut self,
+        wait: impl Future<Output = anyhow::Result<()>>,
+    ) -> anyhow::Result<()> {
+        let mut wait = pin!(wait);
+        loop {
+            let moment = Duration::from_millis(200);
+            if let Ok(came) = tokio::time::timeout(moment, &mut wait).await {
+                return came;
+            }
+            if let Some(status) = self.0.try_wait()? {
+                bail!("the operator ended with {status}; its log says why");
+            }
+        }
     }
 
     /// The most memory that it had so far, in MB.

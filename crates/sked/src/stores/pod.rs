@@ -1,36 +1,21 @@
 //! Schedulers' pods: where they are and how they fare.
 
 use k8s_openapi::api::core::v1::{ContainerState, Pod, PodStatus};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
-use kube::api::ObjectMeta;
 use serde::Deserialize;
 use sked_plan::observed::PodState;
 use sked_plan::{LivePod, NodeName, ObjectKey, Uid};
 
 use super::store::Kept;
-use super::wire::{Seen, Watched};
+use super::wire::{Seen, Watched, WireMeta};
 
 /// A pod on the wire.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Wire {
-    metadata: Metadata,
+    metadata: WireMeta,
     #[serde(default)]
     spec: Spec,
     #[serde(default)]
     status: PodStatus,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    name: String,
-    #[serde(default)]
-    namespace: String,
-    resource_version: Option<String>,
-    creation_timestamp: Option<Time>,
-    deletion_timestamp: Option<Time>,
-    #[serde(default)]
-    owner_references: Vec<OwnerReference>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -65,29 +50,21 @@ impl Watched for LivePod {
             spec,
             status,
         } = wire;
-        let meta = ObjectMeta {
-            name: Some(metadata.name.clone()),
-            namespace: Some(metadata.namespace.clone()),
-            resource_version: metadata.resource_version.clone(),
-            ..ObjectMeta::default()
-        };
         Seen {
-            meta,
+            meta: metadata.seen(),
             object: live(metadata, &spec, &status),
         }
     }
 }
 
 /// The pod, if a DaemonSet controls it; else it is of no concern.
-fn live(metadata: Metadata, spec: &Spec, status: &PodStatus) -> Option<LivePod> {
+fn live(metadata: WireMeta, spec: &Spec, status: &PodStatus) -> Option<LivePod> {
+    let key = metadata.key();
     let mut owners = metadata.owner_references.into_iter();
     let owner = owners.find(|owner| owner.controller == Some(true))?;
     let container = status.container_statuses.iter().flatten().next();
     (owner.kind == "DaemonSet").then(|| LivePod {
-        key: ObjectKey {
-            namespace: metadata.namespace,
-            name: metadata.name,
-        },
+        key,
         daemonset: Uid(owner.uid),
         node: node(spec),
         deleting: metadata.deletion_timestamp.is_some(),

@@ -2,35 +2,24 @@
 
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
-use kube::api::ObjectMeta;
 use serde::Deserialize;
 use sked_plan::observed::Refusal;
 use sked_plan::{ObjectKey, Uid};
 
 use super::store::Kept;
-use super::wire::{Seen, Watched};
+use super::wire::{Seen, Watched, WireMeta};
 
 /// An event on the wire.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Wire {
-    metadata: Metadata,
+    metadata: WireMeta,
     involved_object: Involved,
     #[serde(default)]
     message: String,
     last_timestamp: Option<Time>,
     event_time: Option<MicroTime>,
     series: Option<Series>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    name: String,
-    #[serde(default)]
-    namespace: String,
-    resource_version: Option<String>,
-    creation_timestamp: Option<Time>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -78,22 +67,13 @@ impl Watched for RefusalSeen {
             .map(|time| time.0)
             .into_iter()
             .chain(wire.last_timestamp.map(|time| time.0))
-            .chain(wire.metadata.creation_timestamp.map(|time| time.0))
+            .chain(wire.metadata.creation_timestamp.as_ref().map(|time| time.0))
             .max()
             .unwrap_or_default();
-        let key = ObjectKey {
-            namespace: wire.metadata.namespace,
-            name: wire.metadata.name,
-        };
         Seen {
-            meta: ObjectMeta {
-                name: Some(key.name.clone()),
-                namespace: Some(key.namespace.clone()),
-                resource_version: wire.metadata.resource_version,
-                ..ObjectMeta::default()
-            },
+            meta: wire.metadata.seen(),
             object: Some(Self {
-                key,
+                key: wire.metadata.key(),
                 refusal: Refusal {
                     daemonset: Uid(wire.involved_object.uid),
                     message: wire.message,

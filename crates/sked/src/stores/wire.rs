@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use kube::Resource;
 use kube::api::ObjectMeta;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
+use sked_plan::ObjectKey;
 
 use super::store::Kept;
 
@@ -67,16 +69,27 @@ pub(super) struct WireMeta {
     pub(super) name: String,
     pub(super) namespace: Option<String>,
     pub(super) resource_version: Option<String>,
+    pub(super) creation_timestamp: Option<Time>,
+    pub(super) deletion_timestamp: Option<Time>,
+    pub(super) owner_references: Vec<OwnerReference>,
 }
 
 impl WireMeta {
     /// As the watch wants it.
-    pub(super) fn seen(self) -> ObjectMeta {
+    pub(super) fn seen(&self) -> ObjectMeta {
         ObjectMeta {
-            name: Some(self.name),
-            namespace: self.namespace,
-            resource_version: self.resource_version,
+            name: Some(self.name.clone()),
+            namespace: self.namespace.clone(),
+            resource_version: self.resource_version.clone(),
             ..ObjectMeta::default()
+        }
+    }
+
+    /// Namespace and name.
+    pub(super) fn key(&self) -> ObjectKey {
+        ObjectKey {
+            namespace: self.namespace.clone().unwrap_or_default(),
+            name: self.name.clone(),
         }
     }
 }
@@ -133,8 +146,13 @@ impl<'de> Visitor<'de> for Fields {
 
 /// Name, namespace and version of a whole object.
 pub(super) fn meta_of(object: &Value) -> ObjectMeta {
-    let meta = WireMeta::deserialize(&object["metadata"]).unwrap_or_default();
-    meta.seen()
+    let text = |name: &str| object["metadata"][name].as_str().map(str::to_owned);
+    ObjectMeta {
+        name: text("name"),
+        namespace: text("namespace"),
+        resource_version: text("resourceVersion"),
+        ..ObjectMeta::default()
+    }
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use lab::parts::install_tool::InstallTool;
 use serde_json::{Value, json};
 
 use crate::ground::{
-    Person, allowed, alone, apply, get, kubectl, lab, must, namespace, refused, said, schedext,
-    tool, tree,
+    Person, allowed, alone, apply, get, kubectl, lab, must, namespace, read_as_kubectl, refused,
+    said, schedext, tool, tree,
 };
 
 const SAME_IMAGE: &str = "--set=image.repository=controller,image.tag=latest";
@@ -40,22 +40,7 @@ fn read(yaml: &str) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("all.yaml");
     std::fs::write(&file, yaml).unwrap();
-    let file = file.to_str().unwrap();
-    let out = must(&[
-        "create",
-        "--dry-run=client",
-        "--validate=false",
-        "-o",
-        "json",
-        "-f",
-        file,
-    ]);
-    let objects = serde_json::Deserializer::from_str(&out).into_iter::<Value>();
-    let objects = objects.map(Result::unwrap).flat_map(|object| {
-        let items = object["items"].as_array().cloned();
-        items.unwrap_or_else(|| vec![object])
-    });
-    objects.collect()
+    read_as_kubectl("-f", file.to_str().unwrap())
 }
 
 /// By kind and name, without what helm and kustomize each add.

@@ -77,6 +77,26 @@ pub(crate) fn apply(objects: &[Value]) {
     assert_eq!(said.status, 0, "{}\n{list:#}", said.err);
 }
 
+/// Manifests of a file (`-f`) or a folder of kustomize's (`-k`), each object by itself, as kubectl
+/// reads them; nothing is asked of the API server.
+pub(crate) fn read_as_kubectl(option: &str, place: &str) -> Vec<Value> {
+    let words = [
+        "create",
+        "--dry-run=client",
+        "--validate=false",
+        "-o",
+        "json",
+    ];
+    let out = must(&[&words[..], &[option, place]].concat());
+    // One document an object, or one list.
+    let documents = serde_json::Deserializer::from_str(&out).into_iter::<Value>();
+    let objects = documents.map(Result::unwrap).flat_map(|object| {
+        let items = object["items"].as_array().cloned();
+        items.unwrap_or_else(|| vec![object])
+    });
+    objects.collect()
+}
+
 /// An object as JSON.
 pub(crate) fn get(words: &[&str]) -> Value {
     let out = must(&[&["get", "-o", "json"], words].concat());

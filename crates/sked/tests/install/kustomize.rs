@@ -8,7 +8,8 @@ use lab::parts::install_tool::InstallTool;
 use serde_json::Value;
 
 use crate::ground::{
-    alone, eventually, get, install, kubectl, monitoring, must, refused, said, tool, tree,
+    alone, eventually, get, install, kubectl, monitoring, must, read_as_kubectl, refused, said,
+    tool, tree,
 };
 
 /// Every folder that is applied by itself.
@@ -70,20 +71,8 @@ fn names(list: &Value) -> BTreeSet<String> {
 
 /// What a folder renders, as the client reads it; nothing is asked of the API server.
 fn rendered(folder: &str) -> BTreeSet<String> {
-    let out = must(&[
-        "create",
-        "--dry-run=client",
-        "--validate=false",
-        "-o",
-        "json",
-        "-k",
-        folder,
-    ]);
-    // One document an object, or one list.
-    serde_json::Deserializer::from_str(&out)
-        .into_iter::<Value>()
-        .flat_map(|object| names(&object.unwrap()))
-        .collect()
+    let objects = read_as_kubectl("-k", folder);
+    objects.iter().flat_map(names).collect()
 }
 
 #[test]
