@@ -107,7 +107,8 @@ impl Applier {
             Err(error) if error.status() == Some(409) => return self.meet(&key, error).await,
             made => made?,
         };
-        self.note(made, wanted)?;
+        // Whether it became what was wanted is for the next plan to see.
+        self.remember(&made);
         tracing::info!(daemonset = key.name, "created");
         Ok(true)
     }
@@ -115,12 +116,8 @@ impl Applier {
     /// Somebody was faster, and the watch has not told us yet: look at it, so that the next plan
     /// knows.
     async fn meet(&self, key: &ObjectKey, error: WriteError) -> Result<bool, WriteError> {
-        if let Some(Whole(live)) = self.get(key).await?
-            && let Ok(live) = LiveDaemonSet::read(&live)
-        {
-            self.stores
-                .daemonsets
-                .put(&live.resource_version.clone(), live);
+        if let Some(live) = self.get(key).await? {
+            self.remember(&live);
         }
         Err(error)
     }
@@ -135,7 +132,7 @@ impl Applier {
             return Ok(false);
         }
         if shape(&live) == shape(&rendered) {
-            self.note(Whole(live), wanted)?;
+            self.note(&Whole(live), wanted)?;
             return Ok(false);
         }
         let differs = differences(&live, &rendered);
@@ -145,7 +142,7 @@ impl Applier {
         let request = request.replace(&key.name, &PostParams::default(), body);
         let request = request.map_err(unsent)?;
         let made = self.leadership.write(self.client.request(request)).await?;
-        self.note(made, wanted)?;
+        self.note(&made, wanted)?;
         tracing::info!(daemonset = key.name, ?differs, "put right");
         Ok(true)
     }
@@ -173,8 +170,17 @@ impl Applier {
     }
 
     /// Remembers what the API server has now, before the watch tells.
-    fn note(&self, Whole(made): Whole, wanted: &DaemonSet) -> Result<(), WriteError> {
-        let Ok(live) = LiveDaemonSet::read(&made) else {
+    fn remember(&self, Whole(made): &Whole) -> Option<Arc<LiveDaemonSet>> {
+        let live = LiveDaemonSet::read(made).ok()?;
+        let key = live.key.clone();
+        let daemonsets = &self.stores.daemonsets;
+        daemonsets.put(&live.resource_version.clone(), live);
+        daemonsets.get(&key)
+    }
+
+    /// Remembers it, and whether it is what was wanted.
+    fn note(&self, made: &Whole, wanted: &DaemonSet) -> Result<(), WriteError> {
+        let Some(live) = self.remember(made) else {
             return Ok(());
         };
         let rendered = serde_json::to_value(wanted).map_err(broken)?;
@@ -184,7 +190,7 @@ impl Applier {
         } else {
             tracing::warn!(
                 daemonset = live.key.name,
-                differs = ?differences(&made, &rendered),
+                differs = ?differences(&made.0, &rendered),
                 "the API server, or a webhook in it, made something else of it; it stays so"
             );
             let became = live.shape;
@@ -193,9 +199,6 @@ impl Applier {
             self.settled()
                 .insert(live.uid.clone(), Settled { wanted, became });
         }
-        self.stores
-            .daemonsets
-            .put(&live.resource_version.clone(), live);
         Ok(())
     }
 

@@ -38,8 +38,18 @@ pub(crate) type Shares = BTreeMap<Uid, Arc<Share>>;
 const AT_ONCE: usize = 8;
 /// How long changes are gathered, at least.
 const GATHER: Duration = Duration::from_millis(50);
+/// How long they are gathered, at most.
+const LONGEST_REST: Duration = Duration::from_secs(5);
 /// How long a label that was not taken waits.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// How it went.
+struct Settled {
+    /// Whether no label is left to write.
+    all: bool,
+    /// How long it took to work out, without the writes.
+    thought: Duration,
+}
 
 /// Keeps the claims true.
 pub(crate) struct Claimer {
@@ -54,54 +64,62 @@ pub(crate) struct Claimer {
 impl Claimer {
     /// Works until asked to stop.
     pub(crate) async fn run(&self, mut stop: Stop) {
-        let mut rest = Duration::ZERO;
         loop {
-            let begin = Instant::now();
-            let settled = self.settle().await;
-            // A large cluster takes longer to think about: at most a fifth of the time goes there.
-            rest = rest
-                .max(begin.elapsed() * 4)
-                .max(GATHER)
-                .min(Duration::from_secs(5));
+            let Settled { all, thought } = self.settle(&stop).await;
+            // While much changes at once, a twentieth of the time goes into thinking; a change
+            // after a quiet while need not wait for that.
+            let rested = Instant::now() + (thought * 19).min(LONGEST_REST);
             let again = async {
-                match settled {
+                match all {
                     true => self.news.notified().await,
                     false => {
                         let _ = tokio::time::timeout(AGAIN, self.news.notified()).await;
                     }
                 }
-                tokio::time::sleep(rest).await;
+                tokio::time::sleep_until(rested.max(Instant::now() + GATHER)).await;
             };
             tokio::select! {
-                () = again => rest = Duration::ZERO,
+                () = again => {}
                 () = stop.asked() => return,
             }
         }
     }
 
-    /// Works out the claims until no label is left to write; whether that was reached.
-    async fn settle(&self) -> bool {
+    /// Works out the claims until no label is left to write.
+    async fn settle(&self, stop: &Stop) -> Settled {
+        let mut thought = Duration::ZERO;
         // Each round writes what the last one could not know; more rounds than this mean that
         // somebody writes against us, and then it is time to breathe.
         for _ in 0..4 {
-            let fleet = fleet(&self.stores);
-            let claims = claim(&fleet);
-            let violations = check_claims(&fleet, &claims);
-            if !violations.is_empty() {
-                tracing::error!(?violations, "claims that break the rules are not written");
-                return true;
-            }
-            drop(fleet);
-            let Claims { shares, writes } = claims;
-            self.publish(shares);
+            let begin = Instant::now();
+            let writes = self.think();
+            thought += begin.elapsed();
             if writes.is_empty() {
-                return true;
+                return Settled { all: true, thought };
             }
-            if !self.write_all(writes).await {
-                return false;
+            if !self.write_all(writes, stop.clone()).await {
+                break;
             }
         }
-        false
+        Settled {
+            all: false,
+            thought,
+        }
+    }
+
+    /// Who owns which node, published; the labels that are to be written. None when the answer
+    /// breaks the rules: only something new can change that.
+    fn think(&self) -> Vec<LabelWrite> {
+        let fleet = fleet(&self.stores);
+        let claims = claim(&fleet);
+        let violations = check_claims(&fleet, &claims);
+        if !violations.is_empty() {
+            tracing::error!(?violations, "claims that break the rules are not written");
+            return Vec::new();
+        }
+        let Claims { shares, writes } = claims;
+        self.publish(shares);
+        writes
     }
 
     /// Wakes those whose share changed.
@@ -120,10 +138,12 @@ impl Claimer {
         }
     }
 
-    /// Whether all were taken.
-    async fn write_all(&self, writes: Vec<LabelWrite>) -> bool {
+    /// Whether all were taken. Thousands may be left when the wish to stop comes: those that are
+    /// not begun stay for the next manager.
+    async fn write_all(&self, writes: Vec<LabelWrite>, mut stop: Stop) -> bool {
         let count = writes.len();
         let written = stream::iter(writes)
+            .take_until(std::pin::pin!(stop.asked()))
             .map(|write| async move {
                 let done = self.write(&write).await;
                 if let Err(error) = &done {

@@ -1,7 +1,6 @@
 //! A DaemonSet with nothing in it but what is ours to say, in one order.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -12,7 +11,8 @@ use super::{defaults, is_kubectls, quantity};
 /// A value of which nothing needless is left. It borrows from the object that it was made of.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Canonical<'a> {
-    Map(BTreeMap<&'a str, Canonical<'a>>),
+    /// By key.
+    Map(Vec<(&'a str, Canonical<'a>)>),
     List(Vec<Canonical<'a>>),
     Text(Cow<'a, str>),
     /// A number or a boolean.
@@ -50,17 +50,17 @@ const NOTHING_WHEN_EMPTY: &[&str] = &[
 impl<'a> Canonical<'a> {
     /// Of a whole DaemonSet.
     pub(super) fn of(daemonset: &'a Value) -> Self {
-        let mut all = BTreeMap::new();
+        let mut all = Vec::new();
         let metadata = &daemonset["metadata"];
-        let (made, _) = label::MANAGED_BY;
-        if let Some(value) = metadata["labels"].get(made) {
-            all.insert("label", Self::Plain(value));
-        }
         let owners = metadata["ownerReferences"].as_array();
         let mut owners = owners.into_iter().flatten();
         let controller = owners.find(|owner| owner["controller"] == true);
         let at = |key| Place { parent: "", key };
         all.extend(controller.and_then(|one| Some(("controller", value(one, at("controller"))?))));
+        let (made, _) = label::MANAGED_BY;
+        if let Some(value) = metadata["labels"].get(made) {
+            all.push(("label", Self::Plain(value)));
+        }
         all.extend(value(&daemonset["spec"], at("spec")).map(|spec| ("spec", spec)));
         Self::Map(all)
     }
@@ -109,7 +109,8 @@ fn value<'a>(value: &'a Value, at: Place<'a>) -> Option<Canonical<'a>> {
             let inner = map
                 .iter()
                 .filter_map(|(key, inner)| entry(key, inner, map, at));
-            let inner: BTreeMap<_, _> = inner.collect();
+            let mut inner: Vec<_> = inner.collect();
+            inner.sort_unstable_by_key(|(key, _)| *key);
             let nothing = inner.is_empty() && NOTHING_WHEN_EMPTY.contains(&at.key);
             (!nothing).then_some(Canonical::Map(inner))
         }
@@ -152,6 +153,6 @@ fn entry<'a>(
 fn element<'a>(inner: &'a Value, at: Place<'a>) -> Canonical<'a> {
     match inner {
         Value::String(text) => Canonical::Text(Cow::Borrowed(text)),
-        other => value(other, at).unwrap_or(Canonical::Map(BTreeMap::new())),
+        other => value(other, at).unwrap_or(Canonical::Map(Vec::new())),
     }
 }

@@ -20,6 +20,12 @@ pub fn differences(live: &Value, wanted: &Value) -> Vec<String> {
     found
 }
 
+fn get<'a, 'b>(map: &'a [(&str, Canonical<'b>)], key: &str) -> Option<&'a Canonical<'b>> {
+    map.iter()
+        .find(|(name, _)| *name == key)
+        .map(|(_, value)| value)
+}
+
 fn compare(
     live: Option<&Canonical<'_>>,
     wanted: Option<&Canonical<'_>>,
@@ -31,11 +37,11 @@ fn compare(
     }
     match (live, wanted) {
         (Some(Canonical::Map(live)), Some(Canonical::Map(wanted))) => {
-            let only_live = live.keys().filter(|key| !wanted.contains_key(*key));
-            for key in wanted.keys().chain(only_live) {
+            let only_live = live.iter().filter(|(key, _)| get(wanted, key).is_none());
+            for (key, _) in wanted.iter().chain(only_live) {
                 let dot = if path.is_empty() { "" } else { "." };
                 let path = format!("{path}{dot}{key}");
-                compare(live.get(key), wanted.get(key), &path, found);
+                compare(get(live, key), get(wanted, key), &path, found);
             }
         }
         (Some(Canonical::List(live)), Some(Canonical::List(wanted))) => {

@@ -1,10 +1,11 @@
 //! DaemonSets: their shape is worked out while they are read, and the rest forgotten.
 
 use k8s_openapi::api::apps::v1::DaemonSet;
+use kube::api::ObjectMeta;
 use sked_plan::{LiveDaemonSet, ObjectKey, Uid};
 
 use super::store::Kept;
-use super::wire::{Seen, Watched, Whole, meta_of};
+use super::wire::{Watched, Whole, meta_of};
 
 impl Kept for LiveDaemonSet {
     fn key(&self) -> ObjectKey {
@@ -30,10 +31,11 @@ impl Watched for LiveDaemonSet {
     type Kind = DaemonSet;
     type Wire = Whole;
 
-    fn read(Whole(wire): Whole) -> Seen<Self> {
-        Seen {
-            meta: meta_of(&wire),
-            object: Self::read(&wire).ok(),
-        }
+    fn meta(Whole(wire): &Whole) -> ObjectMeta {
+        meta_of(wire)
+    }
+
+    fn read(Whole(wire): Whole) -> Option<Self> {
+        Self::read(&wire).ok()
     }
 }

@@ -55,11 +55,15 @@ pub(super) async fn follow<T: Watched>(
 }
 
 fn put<T: Watched>(store: &Store<T>, seen: Seen<T>) -> Option<Change<T>> {
-    let version = seen.meta.resource_version.unwrap_or_default();
-    store.put(&version, seen.object?)
+    let version = seen.meta.resource_version.clone().unwrap_or_default();
+    // Much of what a watch tells is what we wrote ourselves.
+    if store.knows(&key(&seen), &version) {
+        return None;
+    }
+    store.put(&version, T::read(seen.wire)?)
 }
 
-fn key<T>(seen: &Seen<T>) -> ObjectKey {
+fn key<T: Watched>(seen: &Seen<T>) -> ObjectKey {
     ObjectKey {
         namespace: seen.meta.namespace.clone().unwrap_or_default(),
         name: seen.meta.name.clone().unwrap_or_default(),

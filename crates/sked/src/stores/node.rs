@@ -8,17 +8,17 @@ use serde::Deserialize;
 use sked_plan::{Node, NodeName, ObjectKey, Uid};
 
 use super::store::Kept;
-use super::wire::{Seen, Watched};
+use super::wire::Watched;
 
 /// A node on the wire.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Wire {
     metadata: Metadata,
     #[serde(default)]
     spec: Spec,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {
     name: String,
@@ -27,7 +27,7 @@ struct Metadata {
     labels: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 struct Spec {
     #[serde(default)]
     taints: Vec<Taint>,
@@ -59,19 +59,20 @@ impl Watched for Node {
     type Kind = KubeNode;
     type Wire = Wire;
 
-    fn read(wire: Wire) -> Seen<Self> {
-        let Wire { metadata, spec } = wire;
-        Seen {
-            object: Some(Self {
-                name: NodeName::from(metadata.name.as_str()),
-                labels: metadata.labels,
-                taints: spec.taints,
-            }),
-            meta: ObjectMeta {
-                name: Some(metadata.name),
-                resource_version: metadata.resource_version,
-                ..ObjectMeta::default()
-            },
+    fn meta(wire: &Wire) -> ObjectMeta {
+        ObjectMeta {
+            name: Some(wire.metadata.name.clone()),
+            resource_version: wire.metadata.resource_version.clone(),
+            ..ObjectMeta::default()
         }
+    }
+
+    fn read(wire: Wire) -> Option<Self> {
+        let Wire { metadata, spec } = wire;
+        Some(Self {
+            name: NodeName::from(metadata.name.as_str()),
+            labels: metadata.labels,
+            taints: spec.taints,
+        })
     }
 }

@@ -1,15 +1,16 @@
 //! Schedulers' pods: where they are and how they fare.
 
 use k8s_openapi::api::core::v1::{ContainerState, Pod, PodStatus};
+use kube::api::ObjectMeta;
 use serde::Deserialize;
 use sked_plan::observed::PodState;
 use sked_plan::{LivePod, NodeName, ObjectKey, Uid};
 
 use super::store::Kept;
-use super::wire::{Seen, Watched, WireMeta};
+use super::wire::{Watched, WireMeta};
 
 /// A pod on the wire.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Wire {
     metadata: WireMeta,
     #[serde(default)]
@@ -18,7 +19,7 @@ pub(crate) struct Wire {
     status: PodStatus,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Spec {
     node_name: Option<String>,
@@ -44,16 +45,17 @@ impl Watched for LivePod {
     type Kind = Pod;
     type Wire = Wire;
 
-    fn read(wire: Wire) -> Seen<Self> {
+    fn meta(wire: &Wire) -> ObjectMeta {
+        wire.metadata.seen()
+    }
+
+    fn read(wire: Wire) -> Option<Self> {
         let Wire {
             metadata,
             spec,
             status,
         } = wire;
-        Seen {
-            meta: metadata.seen(),
-            object: live(metadata, &spec, &status),
-        }
+        live(metadata, &spec, &status)
     }
 }
 
@@ -164,8 +166,7 @@ mod tests {
             "spec": spec,
             "status": status,
         });
-        let seen: Seen<LivePod> = serde_json::from_value(pod).unwrap();
-        seen.object.unwrap()
+        LivePod::read(serde_json::from_value(pod).unwrap()).unwrap()
     }
 
     #[test]

@@ -2,15 +2,16 @@
 
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
+use kube::api::ObjectMeta;
 use serde::Deserialize;
 use sked_plan::observed::Refusal;
 use sked_plan::{ObjectKey, Uid};
 
 use super::store::Kept;
-use super::wire::{Seen, Watched, WireMeta};
+use super::wire::{Watched, WireMeta};
 
 /// An event on the wire.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Wire {
     metadata: WireMeta,
@@ -22,13 +23,13 @@ pub(crate) struct Wire {
     series: Option<Series>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 struct Involved {
     #[serde(default)]
     uid: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Series {
     last_observed_time: Option<MicroTime>,
@@ -60,7 +61,11 @@ impl Watched for RefusalSeen {
     type Kind = Event;
     type Wire = Wire;
 
-    fn read(wire: Wire) -> Seen<Self> {
+    fn meta(wire: &Wire) -> ObjectMeta {
+        wire.metadata.seen()
+    }
+
+    fn read(wire: Wire) -> Option<Self> {
         let observed = wire.series.and_then(|series| series.last_observed_time);
         let at = observed
             .or(wire.event_time)
@@ -70,16 +75,13 @@ impl Watched for RefusalSeen {
             .chain(wire.metadata.creation_timestamp.as_ref().map(|time| time.0))
             .max()
             .unwrap_or_default();
-        Seen {
-            meta: wire.metadata.seen(),
-            object: Some(Self {
-                key: wire.metadata.key(),
-                refusal: Refusal {
-                    daemonset: Uid(wire.involved_object.uid),
-                    message: wire.message,
-                    at,
-                },
-            }),
-        }
+        Some(Self {
+            key: wire.metadata.key(),
+            refusal: Refusal {
+                daemonset: Uid(wire.involved_object.uid),
+                message: wire.message,
+                at,
+            },
+        })
     }
 }

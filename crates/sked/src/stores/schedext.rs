@@ -10,7 +10,7 @@ use sked_api::{SchedExt, SchedExtSpec};
 use sked_plan::{ObjectKey, Uid};
 
 use super::store::Kept;
-use super::wire::{Seen, Watched, Whole};
+use super::wire::{Watched, Whole, meta_of};
 
 /// kubectl keeps a copy of all that was applied; we have no use for it.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -141,11 +141,12 @@ impl Watched for SchedExtSeen {
     type Kind = SchedExt;
     type Wire = Whole;
 
-    fn read(Whole(wire): Whole) -> Seen<Self> {
-        Seen {
-            meta: super::wire::meta_of(&wire),
-            object: Some(Self::new(wire)),
-        }
+    fn meta(Whole(wire): &Whole) -> ObjectMeta {
+        meta_of(wire)
+    }
+
+    fn read(Whole(wire): Whole) -> Option<Self> {
+        Some(Self::new(wire))
     }
 }
 

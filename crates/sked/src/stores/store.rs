@@ -84,14 +84,13 @@ impl<T: Kept> Store<T> {
     /// Puts an object in, unless a later version of it is there already: a watch may lag behind
     /// what was written here a moment ago.
     pub(crate) fn put(&self, version: &str, object: T) -> Option<Change<T>> {
-        // Versions of one kind are ordered numbers since Kubernetes 1.35, and were before.
-        let version = version.parse().unwrap_or_default();
         let key = object.key();
-        let mut inner = self.write();
-        let before = inner.objects.get(&key);
-        if before.is_some_and(|before| version != 0 && version <= before.version) {
+        if self.knows(&key, version) {
             return None;
         }
+        let version = number(version);
+        let mut inner = self.write();
+        let before = inner.objects.get(&key);
         let object = Arc::new(object);
         let same = before.is_some_and(|before| before.object.same(&object));
         let entry = Entry {
@@ -104,6 +103,14 @@ impl<T: Kept> Store<T> {
             old,
             new: Some(object),
         })
+    }
+
+    /// Whether this version of an object, or a later one, is there.
+    pub(crate) fn knows(&self, key: &ObjectKey, version: &str) -> bool {
+        let version = number(version);
+        let inner = self.read();
+        let before = inner.objects.get(key);
+        before.is_some_and(|before| version != 0 && version <= before.version)
     }
 
     /// Takes an object out.
@@ -137,6 +144,11 @@ impl<T: Kept> Store<T> {
     fn write(&self) -> RwLockWriteGuard<'_, Inner<T>> {
         self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Versions of one kind are ordered numbers since Kubernetes 1.35, and were before.
+fn number(version: &str) -> u64 {
+    version.parse().unwrap_or_default()
 }
 
 impl<T: Kept> Inner<T> {

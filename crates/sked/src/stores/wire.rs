@@ -18,23 +18,29 @@ pub(crate) trait Watched: Kept + Clone + fmt::Debug {
     /// What the API server calls it.
     type Kind: Resource<DynamicType = ()>;
     /// What is read.
-    type Wire: DeserializeOwned;
+    type Wire: DeserializeOwned + Clone + fmt::Debug + Send;
+    /// Its name, namespace and version.
+    fn meta(wire: &Self::Wire) -> ObjectMeta;
     /// What is kept of it; nothing of what is of no concern.
-    fn read(wire: Self::Wire) -> Seen<Self>;
+    fn read(wire: Self::Wire) -> Option<Self>;
 }
 
-/// An object as a watch shows it.
+/// An object as a watch shows it: read only as far as it takes to see whether it is news.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen<T> {
+pub(crate) struct Seen<T: Watched> {
     /// Name, namespace and version.
     pub(crate) meta: ObjectMeta,
-    /// What is kept; nothing of what is of no concern.
-    pub(crate) object: Option<T>,
+    /// The rest.
+    pub(crate) wire: T::Wire,
 }
 
 impl<'de, T: Watched> Deserialize<'de> for Seen<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        T::Wire::deserialize(deserializer).map(T::read)
+        let wire = T::Wire::deserialize(deserializer)?;
+        Ok(Self {
+            meta: T::meta(&wire),
+            wire,
+        })
     }
 }
 
@@ -63,7 +69,7 @@ impl<T: Watched> Resource for Seen<T> {
 }
 
 /// The metadata that every kind has, but for what is large and of no use here.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct WireMeta {
     pub(super) name: String,
@@ -96,7 +102,7 @@ impl WireMeta {
 
 /// A whole object, whatever it says, without its `managedFields`: they are larger than the rest
 /// and are skipped unread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Whole(pub(crate) Value);
 
 impl<'de> Deserialize<'de> for Whole {
