@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use crate::disk::ROOT_PARTITION;
@@ -54,7 +53,7 @@ pub fn start(
     parts: &NodeParts,
     accelerator: &str,
 ) -> Result<Service, VmError> {
-    let mut qemu = Command::new("qemu-system-x86_64");
+    let mut qemu = parts.qemu.command();
     // QEMU puts what a node writes into unlinked files there, so nothing is left when it dies.
     qemu.current_dir(state.folder())
         .env("TMPDIR", state.folder());
