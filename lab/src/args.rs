@@ -42,7 +42,7 @@ const EXAMPLES: &str = "Examples:
 
 Environment:
   SCHEDKIT_CACHE      folder of what is kept between labs [~/.cache/schedkit-lab]
-  SCHEDKIT_LAB_ACCEL  QEMU's accelerator [tcg,thread=single]";
+  SCHEDKIT_LAB_ACCEL  QEMU's accelerator [tcg,thread=multi]";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {

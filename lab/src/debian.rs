@@ -109,10 +109,18 @@ impl Archive {
     /// This machine's own release, for this processor or another: what is built against it or
     /// runs on this machine without being installed.
     pub fn of_this_machine(cache: &Cache, architecture: &'static str) -> Result<Self, DebianError> {
-        let release = os_release()?;
-        let suite = code_name(&release).ok_or(DebianError::NoMirror)?;
+        let suite = release()?;
         let name = format!("apt-{suite}-{architecture}");
-        Self::open(cache, &name, vec![suite.to_owned()], architecture)
+        Self::open(cache, &name, vec![suite], architecture)
+    }
+
+    /// This machine's own release and its backports: what runs on this machine without being
+    /// installed, and is too old in the release.
+    pub fn of_this_machines_backports(cache: &Cache) -> Result<Self, DebianError> {
+        let suite = release()?;
+        let backports = format!("{suite}-backports");
+        let name = format!("apt-{backports}-amd64");
+        Self::open(cache, &name, vec![suite, backports], "amd64")
     }
 
     /// Sets it up in the cache, without touching the network.
@@ -169,11 +177,15 @@ impl Archive {
         Ok(names.lines().map(str::to_owned).collect())
     }
 
-    /// Fetches a package and unpacks its files; runs none of its scripts, starts no service.
+    /// Fetches a package and unpacks its files; runs none of its scripts, starts no service. The
+    /// last suite's edition is taken where there is one: apt left to itself avoids backports.
     pub fn unpack(&self, package: &str, into: &Path) -> Result<(), DebianError> {
         let download = into.join(".download");
         fs::create_dir_all(&download)?;
         let mut apt = self.apt("apt-get");
+        if let Some(preferred) = self.suites.last() {
+            apt.args(["--target-release", preferred]);
+        }
         command::run(
             apt.args(["download", package]).current_dir(&download),
             &self.log,
@@ -227,6 +239,13 @@ fn mirror() -> Result<String, DebianError> {
     ]))
     .map_err(|_| DebianError::NoMirror)?;
     parse_mirror(&os_release()?, &targets).ok_or(DebianError::NoMirror)
+}
+
+/// The name of this machine's own release in the archive.
+pub fn release() -> Result<String, DebianError> {
+    let os_release = os_release()?;
+    let name = code_name(&os_release).ok_or(DebianError::NoMirror)?;
+    Ok(name.to_owned())
 }
 
 fn os_release() -> Result<String, DebianError> {

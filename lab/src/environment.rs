@@ -19,9 +19,9 @@ pub fn cache_folder() -> PathBuf {
 }
 
 /// QEMU's accelerator. Emulation works everywhere; a `/dev/kvm` that opens may still not be able
-/// to run a guest, so it is never chosen unasked. One thread a node: with one a processor, QEMU
-/// 7.2 now and then lets a guest stumble over code that the other processor is patching (`int3` in
-/// the scheduler, just when a BPF scheduler attaches).
+/// to run a guest, so it is never chosen unasked. A thread a processor, so that the two of a node
+/// really run side by side; QEMU 7.2 could not be trusted with that, see
+/// `design/0006-the-nodes-qemu.md`.
 pub fn accelerator() -> String {
-    env::var(ACCELERATOR).unwrap_or_else(|_| "tcg,thread=single".to_owned())
+    env::var(ACCELERATOR).unwrap_or_else(|_| "tcg,thread=multi".to_owned())
 }

@@ -11,6 +11,7 @@ pub mod install_tool;
 pub mod kernel;
 pub mod kube;
 pub mod monitoring;
+pub mod qemu;
 pub mod registry;
 pub mod root_disk;
 pub mod scheduler;
@@ -34,8 +35,10 @@ use crate::progress::Reporter;
 use crate::signing::Tools;
 use kernel::{Equipment, Kernel, KernelError};
 use kube::Binaries;
+use qemu::Qemu;
 
-/// What this machine itself must have to run a lab.
+/// What this machine itself must have to run a lab. The nodes run on another QEMU than this one,
+/// which is here for the libraries: it needs all that the other one needs.
 const TO_RUN: &[&str] = &["iproute2", "openssh-client", "openssl", "qemu-system-x86"];
 /// What it must have to make the nodes' disks.
 const TO_MAKE_DISKS: &[&str] = &["debian-archive-keyring", "e2fsprogs", "kmod", "mmdebstrap"];
@@ -46,7 +49,7 @@ pub struct Parts {
     pub binaries: Option<Binaries>,
     /// kwok, if a crowd of nodes was asked for.
     pub crowd: Option<PathBuf>,
-    /// What nodes boot from, where the ground has nodes.
+    /// What nodes run on and boot from, where the ground has nodes.
     pub node: Option<NodeParts>,
     /// The registry's program.
     pub registry: PathBuf,
@@ -58,8 +61,10 @@ pub struct Parts {
     pub stock: Vec<StockImage>,
 }
 
-/// What nodes boot from.
+/// What nodes run on and boot from.
 pub struct NodeParts {
+    /// What they run on.
+    pub qemu: Qemu,
     /// The kernel and its modules.
     pub kernel: Kernel,
     /// The root file system.
@@ -152,7 +157,7 @@ struct GoPrograms {
 enum Yield {
     Go(GoPrograms),
     Rust(Vec<StockImage>),
-    Debian(PathBuf, Option<Disks>),
+    Debian(PathBuf, Option<NodeParts>),
 }
 
 /// The three slow chains (Go, Rust, Debian) have little in common, so they run side by side. The
@@ -180,13 +185,13 @@ fn make(
         });
     }
     drop(sender);
-    let (mut programs, mut stock, mut registry, mut disks) =
+    let (mut programs, mut stock, mut registry, mut node) =
         (GoPrograms::default(), Vec::new(), PathBuf::new(), None);
     for result in yields {
         match result? {
             Yield::Go(made) => programs = made,
             Yield::Rust(made) => stock = made,
-            Yield::Debian(program, made) => (registry, disks) = (program, made),
+            Yield::Debian(program, made) => (registry, node) = (program, made),
         }
     }
     let GoPrograms {
@@ -195,16 +200,10 @@ fn make(
         referrers,
         tools,
     } = programs;
-    let mut kubelet_disk = None;
-    if let (Some(binaries), Some(_)) = (&binaries, &disks) {
-        kubelet_disk = Some(kube::kubelet_disk(cache, binaries, reporter)?);
+    if let (Some(binaries), Some(node)) = (&binaries, &mut node) {
+        node.kubelet_disk = Some(kube::kubelet_disk(cache, binaries, reporter)?);
         stock.extend(support::stock(cache, binaries, reporter)?);
     }
-    let node = disks.map(|(kernel, root_disk)| NodeParts {
-        kernel,
-        root_disk,
-        kubelet_disk,
-    });
     Ok(Parts {
         binaries,
         crowd,
@@ -270,6 +269,7 @@ impl Shop {
         if !order.ground.has_nodes() {
             return Ok(Yield::Debian(registry, None));
         }
+        let qemu = qemu::make(cache, reporter)?;
         let kernel = match (kernel::cached(cache, &order.kernel), release) {
             (Some(kernel), _) => kernel,
             (None, Some(release)) => kernel::make(cache, archive, reporter, release.clone())?,
@@ -285,11 +285,16 @@ impl Shop {
             return Err(KernelError::Bare(kernel.release).into());
         }
         let root_disk = root_disk::make(cache, archive, reporter)?;
-        Ok(Yield::Debian(registry, Some((kernel, root_disk))))
+        let node = NodeParts {
+            qemu,
+            kernel,
+            root_disk,
+            // The kubelet comes out of another chain.
+            kubelet_disk: None,
+        };
+        Ok(Yield::Debian(registry, Some(node)))
     }
 }
-
-type Disks = (Kernel, PathBuf);
 
 /// What is not in the cache yet.
 #[derive(Debug)]
@@ -302,7 +307,7 @@ pub struct Missing {
     pub signing: bool,
     /// Schedulers to be built with Rust.
     pub rust: bool,
-    /// The root disk or the registry's program.
+    /// QEMU, the root disk or the registry's program.
     pub debian: bool,
     /// The kernel series to be fetched.
     pub kernel: Option<String>,
@@ -338,7 +343,7 @@ impl Missing {
                 || (order.crowd && crowd::is_missing(cache)),
             signing,
             rust,
-            debian: disk || registry::is_missing(cache),
+            debian: disk || (nodes && qemu::is_missing(cache)) || registry::is_missing(cache),
             kernel,
         }
     }

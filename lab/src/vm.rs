@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use crate::disk::ROOT_PARTITION;
@@ -18,9 +17,10 @@ const MEMORY: &str = "3G";
 
 /// Older than what QEMU can emulate, on purpose. With `max` a guest of QEMU 7.2 was seen to lose
 /// its flags register (a double fault with a pointer in EFLAGS, in the middle of plain kernel
-/// code, once in some fifty attachments). Which instruction is to blame was not found out; this
-/// processor leaves out the newest ones (ADX, BMI, AVX) and five-level paging, and nothing here
-/// needs them. `lab/on-emulated-nodes` is there because this may not be all of it.
+/// code, once in some fifty attachments). Which instruction is to blame was not found out, nor
+/// whether the newer QEMU of today does better; this processor leaves out the newest ones (ADX, BMI,
+/// AVX) and five-level paging, and nothing here needs them. `lab/on-emulated-nodes` is there because
+/// this may not be all of it.
 const PROCESSOR: &str = "Nehalem";
 
 /// An emulated node boots in 10 s on an idle machine; two of them on a busy one take minutes.
@@ -54,7 +54,7 @@ pub fn start(
     parts: &NodeParts,
     accelerator: &str,
 ) -> Result<Service, VmError> {
-    let mut qemu = Command::new("qemu-system-x86_64");
+    let mut qemu = parts.qemu.command();
     // QEMU puts what a node writes into unlinked files there, so nothing is left when it dies.
     qemu.current_dir(state.folder())
         .env("TMPDIR", state.folder());

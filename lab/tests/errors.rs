@@ -60,11 +60,18 @@ fn path_without(folder: &Path, hidden: &[&str]) -> String {
 /// Nothing finished and nothing half-made is in the cache.
 fn assert_nothing_made(folder: &Path) {
     let cache = folder.join("cache");
-    let left: Vec<_> = ["making", "kernel", "kube", "root-disk", "scx_lab-amd64"]
-        .iter()
-        .map(|name| cache.join(name))
-        .filter(|path| std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()))
-        .collect();
+    let left: Vec<_> = [
+        "making",
+        "kernel",
+        "kube",
+        "qemu",
+        "root-disk",
+        "scx_lab-amd64",
+    ]
+    .iter()
+    .map(|name| cache.join(name))
+    .filter(|path| std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()))
+    .collect();
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
