@@ -23,7 +23,8 @@ KUSTOMIZE = $(shell $(LAB) tool kustomize)
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: bootstrap ## Boot a node, run schedulers on it as a pod and with schedctl, show what the kernel says
+demo: static ## Boot a node, run schedulers on it with sked and with schedctl, show what the kernel says
+	@$(LAB) tool kustomize >/dev/null
 	cargo build --quiet --package lab --bin lab --example demo
 	cargo run --quiet --package lab --example demo
 
@@ -35,14 +36,15 @@ test-long: prepare deny mutants ## The slow courses: kernel series, every fault 
 	cargo test --package sked --features long --test faults -- --test-threads=1 --nocapture
 	fuzz/run 300
 
-bench: prepare static build ## The measurements; PEER= names another operator for the second column
+bench: prepare static ## The measurements; PEER= names another operator for the second column
 	SKED=$(CURDIR)/target/$(STATIC)/release/sked cargo test --package sked --no-fail-fast --bench manager --bench crowd
 	SCHEDCTL=$(CURDIR)/target/$(STATIC)/release/schedctl cargo test --package schedctl --no-fail-fast --bench verify --bench status --bench machine
 	cargo build --release --package lab --bin lab
 	cargo bench --package lab
 
-static: bootstrap ## The programs as they are released: static, optimised, in target/
-	cargo build --release --locked --target $(STATIC) --package schedctl --package sked
+# One after the other: built together they would share features that neither has by itself.
+static: build ## The programs as they are released: static, optimised, in target/
+	cargo build --release --locked --target $(STATIC) --package schedctl
 
 man: ## schedctl's man pages and shell completions, into dist/man
 	cargo run --quiet --package xtask --features man -- man dist/man

@@ -21,12 +21,14 @@ pub mod lockfile;
 pub mod network;
 pub mod node;
 pub mod oci;
+pub mod operator;
 pub mod parts;
 pub mod pki;
 pub mod preflight;
 pub mod progress;
 pub mod registry;
 mod running;
+pub mod screen;
 pub mod seed;
 pub mod service;
 pub mod signing;
@@ -41,6 +43,7 @@ pub use host::{Host, HostError};
 pub use node::{Daemon, Node, NodeError, Said};
 pub use progress::Event;
 pub use running::{Lab, LabError};
+pub use screen::Screen;
 pub use state::{RunningLab, State};
 
 /// An error and its causes as one sentence, the way a person reads it.

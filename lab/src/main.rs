@@ -1,7 +1,6 @@
 //! The `lab` command. Parses, does one verb, and turns its outcome into an exit code.
 
 mod args;
-mod screen;
 mod verb;
 
 use std::io::Write;

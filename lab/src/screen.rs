@@ -1,15 +1,20 @@
-//! Draws the steps of a lab coming up: moving on a terminal, one line a step elsewhere.
+//! Draws the steps of a lab coming up, and those of the demo: moving on a terminal, lines elsewhere.
+//! For the `lab` command and the demo; nothing is decided here.
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use lab::Event;
+use crate::progress::Event;
+
+/// The number of a step of ours: far from those that a keeper counts up.
+const OURS: u64 = u64::MAX;
 
 /// Where steps are drawn.
-pub(crate) struct Screen {
+#[derive(Debug, Default)]
+pub struct Screen {
     bars: MultiProgress,
     steps: HashMap<u64, (String, ProgressBar)>,
     moving: bool,
@@ -17,7 +22,7 @@ pub(crate) struct Screen {
 
 impl Screen {
     /// Draws on standard error.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             bars: MultiProgress::new(),
             steps: HashMap::new(),
@@ -25,8 +30,39 @@ impl Screen {
         }
     }
 
+    /// Does a piece of work that takes a while, drawn like the steps of a lab.
+    pub fn step<T, E>(
+        &mut self,
+        what: impl Into<String>,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (step, what) = (OURS, what.into());
+        self.show(&Event::Started { step, what });
+        let begin = Instant::now();
+        let result = work();
+        self.show(&Event::Finished {
+            step,
+            millis: u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX),
+            good: result.is_ok(),
+        });
+        result
+    }
+
+    /// Does a piece of work whose name was said already: something moves while it lasts, and
+    /// nothing is left of that.
+    pub fn busy<T>(&self, work: impl FnOnce() -> T) -> T {
+        let bar = if self.moving {
+            self.spin("")
+        } else {
+            ProgressBar::hidden()
+        };
+        let result = work();
+        bar.finish_and_clear();
+        result
+    }
+
     /// Shows what happened.
-    pub(crate) fn show(&mut self, event: &Event) {
+    pub fn show(&mut self, event: &Event) {
         match event {
             Event::Started { step, what } => {
                 let bar = if self.moving {

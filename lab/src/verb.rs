@@ -13,8 +13,7 @@ mod up;
 use std::process::ExitCode;
 
 use crate::args::{Args, Verb};
-use crate::screen::Screen;
-use lab::Lab;
+use lab::{Lab, Screen};
 
 /// Does what was asked.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {

@@ -4,8 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use crate::args::{Args, Up};
-use crate::screen::Screen;
-use lab::{Lab, RunningLab};
+use lab::{Lab, RunningLab, Screen};
 
 pub(crate) fn run(args: &Args, up: &Up) -> anyhow::Result<ExitCode> {
     let mut screen = Screen::new();

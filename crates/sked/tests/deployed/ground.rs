@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use lab::cache::Cache;
-use lab::oci::{File, Image, Registry};
+use lab::operator::{self, tree};
 use lab::parts::install_tool::{self, InstallTool};
 use lab::progress::Reporter;
 use lab::static_program::{self, Profile};
@@ -17,35 +17,24 @@ use serde_json::{Value, json};
 const PATIENCE: Duration = Duration::from_secs(240);
 
 pub(crate) struct Site {
+    /// sked's, as the nodes say it.
+    pub(crate) image: String,
     lab: Lab,
     cache: PathBuf,
 }
 
-fn tree() -> PathBuf {
-    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    tree.canonicalize().unwrap()
-}
-
 impl Site {
     pub(crate) fn up(name: &str) -> Self {
-        let program = stripped(&static_program::build("sked", Profile::Debug).unwrap());
+        let program = static_program::build("sked", Profile::Debug).unwrap();
         let order = Order::new(name, Ground::Cluster, &tree().join(".lab"));
         let lab = Lab::up(&order, |event| match event {
             Event::Started { .. } | Event::Finished { .. } => println!("{event:?}"),
             Event::Ready { .. } | Event::Failed { .. } => {}
         });
         let lab = lab.unwrap_or_else(|error| panic!("{}", lab::sentence(&error)));
-        // As the Containerfile says it.
-        let files = [File {
-            from: program.path().to_owned(),
-            to: "/sked".into(),
-        }];
-        let config = json!({"Entrypoint": ["/sked"], "User": "65532:65532"});
-        let image = Image::configured("amd64", &files, &config).unwrap();
-        let registry = Registry::new(&lab.running().registry);
-        registry.push_image("sked", "test", &image).unwrap();
+        let image = operator::push(&lab, &program, "test").unwrap();
         let cache = order.cache;
-        Self { lab, cache }
+        Self { image, lab, cache }
     }
 
     /// What is in the tree that is not committed.
@@ -56,13 +45,10 @@ impl Site {
 
     /// `make`, with the lab's kubectl and cluster.
     pub(crate) fn make(&self, words: &[&str]) {
-        let kubectl = self.lab.running().kubectl.as_ref().unwrap();
-        let mut make = Command::new("make");
-        make.current_dir(tree())
-            .env("KUBECONFIG", self.kubeconfig())
-            .arg(format!("KUBECTL={}", kubectl.display()))
-            .args(words);
-        println!("{}", succeed(&mut make));
+        println!(
+            "{}",
+            succeed(&mut operator::make(&self.lab, words).unwrap())
+        );
     }
 
     pub(crate) fn helm(&self, words: &[&str]) {
@@ -218,18 +204,6 @@ impl Site {
     fn kubeconfig(&self) -> &Path {
         self.lab.running().kubeconfig.as_ref().unwrap()
     }
-}
-
-/// Without what only a debugger reads: the node would take a minute longer to fetch it.
-fn stripped(program: &Path) -> tempfile::NamedTempFile {
-    let small = tempfile::NamedTempFile::new().unwrap();
-    succeed(
-        Command::new("strip")
-            .arg("-o")
-            .arg(small.path())
-            .arg(program),
-    );
-    small
 }
 
 #[track_caller]

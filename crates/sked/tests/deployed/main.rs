@@ -12,21 +12,23 @@ use serde_json::{Value, json};
 
 use ground::Site;
 
-const IMAGE: &str = "registry.lab:5000/sked:test";
-
 #[test]
 fn from_make_deploy_to_the_kernel_and_back() {
     let site = Site::up("test-deployed");
     let tree = site.tree_status();
+    let img = format!("IMG={}", site.image);
 
-    site.make(&["deploy", &format!("IMG={IMAGE}")]);
+    site.make(&["deploy", &img]);
     assert_eq!(
         site.tree_status(),
         tree,
         "make deploy leaves the tree alone"
     );
     let manager = site.await_manager();
-    assert_eq!(manager["spec"]["containers"][0]["image"], IMAGE);
+    assert_eq!(
+        manager["spec"]["containers"][0]["image"],
+        site.image.as_str()
+    );
     behind_the_service(&site, &manager);
 
     site.apply(&schedext());
@@ -40,7 +42,7 @@ fn from_make_deploy_to_the_kernel_and_back() {
         site.kubectl(&["delete", "-k", folder, "--timeout=120s"]);
     }
     assert_eq!(site.kernel(), "enabled\n");
-    site.make(&["deploy", &format!("IMG={IMAGE}")]);
+    site.make(&["deploy", &img]);
     site.await_manager();
     site.kubectl(&["annotate", "schedext", "lab", "seen=again"]);
     assert_eq!(site.scheduler(), pod, "nothing was restarted");
@@ -127,7 +129,7 @@ fn metrics(site: &Site, manager: &Value) {
 
 /// The chart on the same node, and its Job that takes the labels off.
 fn with_helm(site: &Site) {
-    let (repository, tag) = IMAGE.rsplit_once(':').unwrap();
+    let (repository, tag) = site.image.rsplit_once(':').unwrap();
     let image = format!("--set=image.repository={repository},image.tag={tag}");
     site.helm(&[
         "install",
