@@ -8,6 +8,8 @@
 //!
 //! The only writer of nodes, and of nothing on them but the owner label.
 
+mod patience;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +32,8 @@ use crate::queue::Queue;
 use crate::stop::Stop;
 use crate::stores::{Kept, Stores, node_key};
 
+use patience::Patience;
+
 /// Each SchedExt's part.
 pub(crate) type Shares = BTreeMap<Uid, Arc<Share>>;
 
@@ -38,8 +42,8 @@ pub(crate) type Shares = BTreeMap<Uid, Arc<Share>>;
 const AT_ONCE: usize = 8;
 /// How long changes are gathered, at least.
 const GATHER: Duration = Duration::from_millis(50);
-/// How long a label that was not taken waits.
-const AGAIN: Duration = Duration::from_secs(1);
+/// How long to breathe when others write against us.
+const BREATH: Duration = Duration::from_secs(1);
 
 /// Keeps the claims true.
 pub(crate) struct Claimer {
@@ -55,19 +59,20 @@ impl Claimer {
     /// Works until asked to stop.
     pub(crate) async fn run(&self, mut stop: Stop) {
         let mut rest = Duration::ZERO;
+        let mut patience = Patience::default();
         loop {
             let begin = Instant::now();
-            let settled = self.settle().await;
+            let due = self.settle(&mut patience).await;
             // A large cluster takes longer to think about: at most a fifth of the time goes there.
             rest = rest
                 .max(begin.elapsed() * 4)
                 .max(GATHER)
                 .min(Duration::from_secs(5));
             let again = async {
-                match settled {
-                    true => self.news.notified().await,
-                    false => {
-                        let _ = tokio::time::timeout(AGAIN, self.news.notified()).await;
+                match due {
+                    None => self.news.notified().await,
+                    Some(due) => {
+                        let _ = tokio::time::timeout_at(due, self.news.notified()).await;
                     }
                 }
                 tokio::time::sleep(rest).await;
@@ -79,8 +84,9 @@ impl Claimer {
         }
     }
 
-    /// Works out the claims until no label is left to write; whether that was reached.
-    async fn settle(&self) -> bool {
+    /// Works out the claims until no label is left to write now; when to look again if nothing
+    /// happens.
+    async fn settle(&self, patience: &mut Patience) -> Option<Instant> {
         // Each round writes what the last one could not know; more rounds than this mean that
         // somebody writes against us, and then it is time to breathe.
         for _ in 0..4 {
@@ -89,19 +95,18 @@ impl Claimer {
             let violations = check_claims(&fleet, &claims);
             if !violations.is_empty() {
                 tracing::error!(?violations, "claims that break the rules are not written");
-                return true;
+                return None;
             }
             drop(fleet);
             let Claims { shares, writes } = claims;
             self.publish(shares);
+            let (writes, later) = patience.due(writes, Instant::now());
             if writes.is_empty() {
-                return true;
+                return later;
             }
-            if !self.write_all(writes).await {
-                return false;
-            }
+            self.write_all(writes, patience).await;
         }
-        false
+        Some(Instant::now() + BREATH)
     }
 
     /// Wakes those whose share changed.
@@ -120,27 +125,41 @@ impl Claimer {
         }
     }
 
-    /// Whether all were taken.
-    async fn write_all(&self, writes: Vec<LabelWrite>) -> bool {
+    /// One line tells of all that were not taken: a missing right concerns every node.
+    async fn write_all(&self, writes: Vec<LabelWrite>, patience: &mut Patience) {
         let count = writes.len();
-        let written = stream::iter(writes)
+        let answers: Vec<_> = stream::iter(writes)
             .map(|write| async move {
-                let done = self.write(&write).await;
-                if let Err(error) = &done {
-                    let error = crate::retry::chain(error);
-                    tracing::warn!(node = %write.node, "cannot write the owner label: {error}");
-                }
-                done.is_ok()
+                let answer = self.write(&write).await;
+                (write, answer)
             })
             .buffer_unordered(AT_ONCE)
-            .filter(|done| std::future::ready(*done))
-            .count()
+            .collect()
             .await;
-        tracing::info!(written, of = count, "owner labels");
-        written == count
+        let now = Instant::now();
+        let mut refused = Vec::new();
+        for (write, answer) in answers {
+            match answer {
+                Ok(Written::Taken) => patience.taken(&write.node),
+                Ok(Written::NodeGone) => patience.refused(write, now),
+                Err(error) => {
+                    refused.push((write.node.clone(), error));
+                    patience.refused(write, now);
+                }
+            }
+        }
+        let written = count - refused.len();
+        if let Some((node, error)) = refused.first() {
+            let error = crate::retry::chain(error);
+            let refused = refused.len();
+            tracing::warn!(%node, refused, "cannot write the owner label: {error}");
+        }
+        if written > 0 {
+            tracing::info!(written, of = count, "owner labels");
+        }
     }
 
-    async fn write(&self, write: &LabelWrite) -> Result<(), WriteError> {
+    async fn write(&self, write: &LabelWrite) -> Result<Written, WriteError> {
         let LabelWrite { node, from, to } = write;
         let name = node.to_string();
         let body = patch(
@@ -152,12 +171,12 @@ impl Claimer {
             .body(body.to_string().into_bytes())
             .map_err(|error| WriteError::Api(Box::new(kube::Error::HttpError(error))))?;
         let made: Made = match self.leadership.write(self.client.request(request)).await {
-            // The node is gone.
-            Err(error) if error.status() == Some(404) => return Ok(()),
+            // The watch says so any moment.
+            Err(error) if error.status() == Some(404) => return Ok(Written::NodeGone),
             made => made?,
         };
         let Some(before) = self.stores.nodes.get(&node_key(node)) else {
-            return Ok(());
+            return Ok(Written::NodeGone);
         };
         // Remembered at once, so that the next round does not write it again.
         let Made { metadata } = made;
@@ -169,8 +188,17 @@ impl Claimer {
                 ..Node::clone(&before)
             },
         );
-        Ok(())
+        Ok(Written::Taken)
     }
+}
+
+/// What became of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// It is there.
+    Taken,
+    /// There is no such node any more.
+    NodeGone,
 }
 
 /// What the API server answers.
