@@ -8,6 +8,8 @@
 //!
 //! The only writer of nodes, and of nothing on them but the owner label.
 
+mod patience;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +32,8 @@ use crate::queue::Queue;
 use crate::stop::Stop;
 use crate::stores::{Kept, Stores, node_key};
 
+use patience::Patience;
+
 /// Each SchedExt's part.
 pub(crate) type Shares = BTreeMap<Uid, Arc<Share>>;
 
@@ -40,13 +44,13 @@ const AT_ONCE: usize = 8;
 const GATHER: Duration = Duration::from_millis(50);
 /// How long they are gathered, at most.
 const LONGEST_REST: Duration = Duration::from_secs(5);
-/// How long a label that was not taken waits.
-const AGAIN: Duration = Duration::from_secs(1);
+/// How long to breathe when others write against us.
+const BREATH: Duration = Duration::from_secs(1);
 
 /// How it went.
 struct Settled {
-    /// Whether no label is left to write.
-    all: bool,
+    /// When to look again if nothing happens.
+    due: Option<Instant>,
     /// How long it took to work out, without the writes.
     thought: Duration,
 }
@@ -64,16 +68,17 @@ pub(crate) struct Claimer {
 impl Claimer {
     /// Works until asked to stop.
     pub(crate) async fn run(&self, mut stop: Stop) {
+        let mut patience = Patience::default();
         loop {
-            let Settled { all, thought } = self.settle(&stop).await;
+            let Settled { due, thought } = self.settle(&mut patience, &stop).await;
             // While much changes at once, a twentieth of the time goes into thinking; a change
             // after a quiet while need not wait for that.
             let rested = Instant::now() + (thought * 19).min(LONGEST_REST);
             let again = async {
-                match all {
-                    true => self.news.notified().await,
-                    false => {
-                        let _ = tokio::time::timeout(AGAIN, self.news.notified()).await;
+                match due {
+                    None => self.news.notified().await,
+                    Some(due) => {
+                        let _ = tokio::time::timeout_at(due, self.news.notified()).await;
                     }
                 }
                 tokio::time::sleep_until(rested.max(Instant::now() + GATHER)).await;
@@ -85,8 +90,8 @@ impl Claimer {
         }
     }
 
-    /// Works out the claims until no label is left to write.
-    async fn settle(&self, stop: &Stop) -> Settled {
+    /// Works out the claims until no label is left to write now.
+    async fn settle(&self, patience: &mut Patience, stop: &Stop) -> Settled {
         let mut thought = Duration::ZERO;
         // Each round writes what the last one could not know; more rounds than this mean that
         // somebody writes against us, and then it is time to breathe.
@@ -94,17 +99,14 @@ impl Claimer {
             let begin = Instant::now();
             let writes = self.think();
             thought += begin.elapsed();
+            let (writes, due) = patience.due(writes, Instant::now());
             if writes.is_empty() {
-                return Settled { all: true, thought };
+                return Settled { due, thought };
             }
-            if !self.write_all(writes, stop.clone()).await {
-                break;
-            }
+            self.write_all(writes, patience, stop.clone()).await;
         }
-        Settled {
-            all: false,
-            thought,
-        }
+        let due = Some(Instant::now() + BREATH);
+        Settled { due, thought }
     }
 
     /// Who owns which node, published; the labels that are to be written. None when the answer
@@ -138,29 +140,43 @@ impl Claimer {
         }
     }
 
-    /// Whether all were taken. Thousands may be left when the wish to stop comes: those that are
-    /// not begun stay for the next manager.
-    async fn write_all(&self, writes: Vec<LabelWrite>, mut stop: Stop) -> bool {
+    /// One line tells of all that were not taken: a missing right concerns every node. Thousands
+    /// may be left when the wish to stop comes: those that are not begun stay for the next manager.
+    async fn write_all(&self, writes: Vec<LabelWrite>, patience: &mut Patience, mut stop: Stop) {
         let count = writes.len();
-        let written = stream::iter(writes)
+        let answers: Vec<_> = stream::iter(writes)
             .take_until(std::pin::pin!(stop.asked()))
             .map(|write| async move {
-                let done = self.write(&write).await;
-                if let Err(error) = &done {
-                    let error = crate::retry::chain(error);
-                    tracing::warn!(node = %write.node, "cannot write the owner label: {error}");
-                }
-                done.is_ok()
+                let answer = self.write(&write).await;
+                (write, answer)
             })
             .buffer_unordered(AT_ONCE)
-            .filter(|done| std::future::ready(*done))
-            .count()
+            .collect()
             .await;
-        tracing::info!(written, of = count, "owner labels");
-        written == count
+        let now = Instant::now();
+        let written = answers.iter().filter(|(_, answer)| answer.is_ok()).count();
+        let mut refused = Vec::new();
+        for (write, answer) in answers {
+            match answer {
+                Ok(Written::Taken) => patience.taken(&write.node),
+                Ok(Written::NodeGone) => patience.refused(write, now),
+                Err(error) => {
+                    refused.push((write.node.clone(), error));
+                    patience.refused(write, now);
+                }
+            }
+        }
+        if let Some((node, error)) = refused.first() {
+            let error = crate::retry::chain(error);
+            let refused = refused.len();
+            tracing::warn!(%node, refused, "cannot write the owner label: {error}");
+        }
+        if written > 0 {
+            tracing::info!(written, of = count, "owner labels");
+        }
     }
 
-    async fn write(&self, write: &LabelWrite) -> Result<(), WriteError> {
+    async fn write(&self, write: &LabelWrite) -> Result<Written, WriteError> {
         let LabelWrite { node, from, to } = write;
         let name = node.to_string();
         let body = patch(
@@ -172,12 +188,12 @@ impl Claimer {
             .body(body.to_string().into_bytes())
             .map_err(|error| WriteError::Api(Box::new(kube::Error::HttpError(error))))?;
         let made: Made = match self.leadership.write(self.client.request(request)).await {
-            // The node is gone.
-            Err(error) if error.status() == Some(404) => return Ok(()),
+            // The watch says so any moment.
+            Err(error) if error.status() == Some(404) => return Ok(Written::NodeGone),
             made => made?,
         };
         let Some(before) = self.stores.nodes.get(&node_key(node)) else {
-            return Ok(());
+            return Ok(Written::NodeGone);
         };
         // Remembered at once, so that the next round does not write it again.
         let Made { metadata } = made;
@@ -189,8 +205,17 @@ impl Claimer {
                 ..Node::clone(&before)
             },
         );
-        Ok(())
+        Ok(Written::Taken)
     }
+}
+
+/// What became of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// It is there.
+    Taken,
+    /// There is no such node any more.
+    NodeGone,
 }
 
 /// What the API server answers.

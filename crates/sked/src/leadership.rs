@@ -33,10 +33,18 @@ pub(crate) enum WriteError {
     /// No answer in time.
     #[error("the API server did not answer within {} s", PATIENCE.as_secs())]
     Slow,
+    /// The manager's role does not have the right; what the API server says names verb and
+    /// resource.
+    #[error("the manager's role lacks a right: {GRANT}")]
+    NotGranted(#[source] Box<kube::Error>),
     /// The API server refused, or could not be asked.
     #[error("the API server did not take it")]
     Api(#[source] Box<kube::Error>),
 }
+
+/// What to do about a right that is missing.
+pub(crate) const GRANT: &str =
+    "apply config/rbac, or the chart, of the same version as the manager";
 
 impl Leadership {
     /// Nobody else is there: the right never ends.
@@ -82,7 +90,7 @@ impl Leadership {
             }
             write.as_mut().poll(context).map(|answer| match answer {
                 Ok(Ok(value)) => Ok(value),
-                Ok(Err(error)) => Err(WriteError::Api(Box::new(error))),
+                Ok(Err(error)) => Err(error.into()),
                 Err(_) => Err(WriteError::Slow),
             })
         })
@@ -90,11 +98,27 @@ impl Leadership {
     }
 }
 
+impl From<kube::Error> for WriteError {
+    /// The API server forbids for many reasons: a quota, a policy, a namespace that is going. Its
+    /// authorizer has a sentence of its own.
+    fn from(error: kube::Error) -> Self {
+        let not_granted = |status: &kube::core::Status| {
+            status.code == 403
+                && status.message.contains(" cannot ")
+                && status.message.contains(" resource ")
+        };
+        match &error {
+            kube::Error::Api(status) if not_granted(status) => Self::NotGranted(Box::new(error)),
+            _ => Self::Api(Box::new(error)),
+        }
+    }
+}
+
 impl WriteError {
     /// The HTTP status of the answer, if there was one.
     pub(crate) fn status(&self) -> Option<u16> {
         match self {
-            Self::Api(error) => match error.as_ref() {
+            Self::Api(error) | Self::NotGranted(error) => match error.as_ref() {
                 kube::Error::Api(status) => Some(status.code),
                 _ => None,
             },
@@ -105,7 +129,7 @@ impl WriteError {
     /// The API server's own word for it, when it gave one.
     pub(crate) fn word(&self) -> String {
         match self {
-            Self::Api(error) => match error.as_ref() {
+            Self::Api(error) | Self::NotGranted(error) => match error.as_ref() {
                 kube::Error::Api(status) => status.reason.clone(),
                 _ => String::new(),
             },
@@ -116,7 +140,7 @@ impl WriteError {
     /// What the API server said, or what stood between it and us.
     pub(crate) fn said(&self) -> String {
         match self {
-            Self::Api(error) => match error.as_ref() {
+            Self::Api(error) | Self::NotGranted(error) => match error.as_ref() {
                 kube::Error::Api(status) => status.message.clone(),
                 other => crate::retry::chain(other),
             },

@@ -76,7 +76,11 @@ pub(crate) async fn serve(
     let gate = Arc::new(Gate::new(client));
     let app = app.layer(from_fn_with_state(gate, guard));
     let tls = certificate::tls(settings.certificate, settings.http2)?;
-    let server = axum_server::from_tcp_rustls(listener, tls)?;
+    let mut server = axum_server::from_tcp_rustls(listener, tls)?;
+    // Not to offer it is not enough: a client may speak it without having asked.
+    if !settings.http2 {
+        server = server.http1_only();
+    }
     Ok(server.serve(app.into_make_service()).await?)
 }
 

@@ -27,6 +27,6 @@ pub(crate) async fn serve(listener: TcpListener, health: Arc<Health>) -> std::io
     let app = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready));
-    let server = axum_server::from_tcp(listener)?;
+    let server = axum_server::from_tcp(listener)?.http1_only();
     server.serve(app.into_make_service()).await
 }

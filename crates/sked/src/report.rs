@@ -159,8 +159,14 @@ impl Reporter {
             .leadership
             .write(self.recorder.publish(&event, about))
             .await;
-        if let Err(error) = written {
-            tracing::debug!("cannot write an event: {}", crate::retry::chain(&error));
+        let Err(error) = written else {
+            return;
+        };
+        let told = crate::retry::chain(&error);
+        match error {
+            // Somebody can do something about it.
+            WriteError::NotGranted(_) => tracing::warn!("cannot write an event: {told}"),
+            _ => tracing::debug!("cannot write an event: {told}"),
         }
     }
 }

@@ -85,7 +85,7 @@ mod tests {
                 reason: "Conflict".to_owned(),
                 ..kube::core::Status::default()
             };
-            WriteError::Api(Box::new(kube::Error::Api(status.boxed())))
+            WriteError::from(kube::Error::Api(status.boxed()))
         };
         let text = chain(&refused(409));
         assert_eq!(
@@ -99,5 +99,27 @@ mod tests {
             (refused(409).reason(), refused(409).word()),
             ("Conflict", "Conflict".to_owned())
         );
+    }
+
+    #[test]
+    fn a_right_that_is_missing_is_told_from_what_is_forbidden_otherwise() {
+        let forbidden = |message: &str| {
+            let status = kube::core::Status {
+                code: 403,
+                message: message.to_owned(),
+                ..kube::core::Status::default()
+            };
+            let error = WriteError::from(kube::Error::Api(status.boxed()));
+            assert_eq!(
+                (error.status(), error.said()),
+                (Some(403), message.to_owned())
+            );
+            chain(&error).contains("config/rbac")
+        };
+        let right = r#"nodes "a" is forbidden: User "x" cannot patch resource "nodes" in API group "" at the cluster scope"#;
+        assert!(forbidden(right));
+        assert!(!forbidden(
+            r#"daemonsets.apps "a" is forbidden: exceeded quota: one"#
+        ));
     }
 }

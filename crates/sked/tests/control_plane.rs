@@ -244,7 +244,7 @@ fn a_restart_over_an_unchanged_cluster_writes_nothing() {
 #[test]
 fn one_that_cannot_be_read_is_told_and_disturbs_nobody() {
     CLUSTER.namespace("bad");
-    let crd = serde_json::to_value(<sked_api::SchedExt as kube::CustomResourceExt>::crd()).unwrap();
+    let crd = serde_json::to_value(sked_api::crd::schedext().unwrap()).unwrap();
     // The CRD of somebody who trusts everybody.
     let mut lax = crd.clone();
     lax["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = json!({
@@ -319,4 +319,42 @@ fn what_a_policy_makes_of_our_daemonset_is_no_reason_to_fight() {
         version
     );
     CLUSTER.kubectl(&["delete", "mutatingadmissionpolicybinding", "meddler"]);
+}
+
+#[test]
+fn other_namespaces_than_those_watched_are_as_if_they_were_not_there() {
+    for namespace in ["one", "two", "elsewhere"] {
+        CLUSTER.namespace(namespace);
+    }
+    CLUSTER.node(
+        "shared-1",
+        &json!({"kubernetes.io/hostname": "shared-1", "in": "shared"}),
+    );
+    let manager = CLUSTER.ready_manager(&["--watch-namespaces=one,two"]);
+    let wanted = json!({"sched": "registry.example/a:1", "nodeSelector": {"in": "shared"}});
+    let mut better = wanted.clone();
+    better["priority"] = json!(9);
+    CLUSTER.schedext("elsewhere", "a", &better);
+    CLUSTER.schedext("one", "a", &wanted);
+    manager.eventually("it has the node", || {
+        CLUSTER.look("one", "schedext/a", "/status/counts/desired") == 1
+    });
+    assert_eq!(condition("one", "a", "Conflicted")["status"], "False");
+    let label = "/metadata/labels/sked.schedkit.io~1owner";
+    assert_eq!(CLUSTER.look("", "node/shared-1", label), Value::Null);
+    // By now one that was looked after would have been made, too.
+    assert!(CLUSTER.get("elsewhere", "daemonset/a").is_none());
+    assert_eq!(
+        CLUSTER.look("elsewhere", "schedext/a", "/status"),
+        Value::Null
+    );
+    // Among those that are watched it is settled as ever.
+    CLUSTER.schedext("two", "a", &better);
+    manager.eventually("the better one gets it", || {
+        condition("one", "a", "Conflicted")["reason"] == "OwnedByOther"
+    });
+    manager.eventually("which the node says", || {
+        CLUSTER.look("", "node/shared-1", label).is_string()
+    });
+    manager.stop();
 }

@@ -6,13 +6,11 @@ use std::fs::File;
 use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use kube::CustomResourceExt;
 use lab::{Ground, Lab, Order};
 use serde_json::Value;
-use sked_api::SchedExt;
 
 /// Generous: other work shares the processors.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,8 +31,21 @@ impl Cluster {
 
     /// Without the CRD.
     pub(crate) fn bare(name: &str) -> Self {
-        let state = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
-        let lab = Lab::up(&Order::new(name, Ground::ControlPlane, &state), |_| {});
+        Self::ordered(&Order::new(name, Ground::ControlPlane, &labs()))
+    }
+
+    /// With the CRD, and with somebody who plays kubelets.
+    pub(crate) fn crowd(name: &str) -> Self {
+        let cluster = Self::ordered(&Order {
+            crowd: true,
+            ..Order::new(name, Ground::ControlPlane, &labs())
+        });
+        cluster.install();
+        cluster
+    }
+
+    fn ordered(order: &Order) -> Self {
+        let lab = Lab::up(order, |_| {});
         let lab = lab.unwrap_or_else(|error| panic!("{error}"));
         let folder = lab.state().path("sked");
         std::fs::create_dir_all(&folder).unwrap();
@@ -42,7 +53,7 @@ impl Cluster {
     }
 
     pub(crate) fn install(&self) {
-        self.apply(&serde_json::to_value(SchedExt::crd()).unwrap());
+        self.apply(&serde_json::to_value(sked_api::crd::schedext().unwrap()).unwrap());
         let named = "crd/schedexts.sked.schedkit.io";
         self.kubectl(&["wait", "--for=condition=Established", named]);
     }
@@ -58,6 +69,12 @@ impl Cluster {
         let err = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "kubectl {words:?}: {err}");
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Whether kubectl succeeds.
+    pub(crate) fn try_kubectl(&self, words: &[&str]) -> bool {
+        let output = self.lab.kubectl().unwrap().args(words).output().unwrap();
+        output.status.success()
     }
 
     /// An object, if it is there: `kind/name` in a namespace.
@@ -91,27 +108,36 @@ impl Cluster {
         self.kubectl(&["patch", "-n", namespace, what, "--type=json", "-p", patch]);
     }
 
+    /// Why the API server does not take an object, which it must not.
+    pub(crate) fn refusal(&self, object: &Value) -> String {
+        let output = self.hand(&["create", "-f", "-"], object);
+        assert!(!output.status.success(), "taken: {object}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
     fn feed(&self, words: &[&str], object: &Value) {
+        let output = self.hand(words, object);
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?} {object}: {err}");
+    }
+
+    fn hand(&self, words: &[&str], object: &Value) -> Output {
         let mut kubectl = self.lab.kubectl().unwrap();
         let kubectl = kubectl
             .args(words)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null());
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let mut kubectl = kubectl.spawn().unwrap();
         let mut pipe = kubectl.stdin.take().unwrap();
         pipe.write_all(object.to_string().as_bytes()).unwrap();
         drop(pipe);
-        assert!(kubectl.wait().unwrap().success(), "{words:?} {object}");
+        kubectl.wait_with_output().unwrap()
     }
 
     /// A SchedExt with this spec.
     pub(crate) fn schedext(&self, namespace: &str, name: &str, spec: &Value) {
-        self.apply(&serde_json::json!({
-            "apiVersion": "sked.schedkit.io/v1",
-            "kind": "SchedExt",
-            "metadata": {"namespace": namespace, "name": name},
-            "spec": spec,
-        }));
+        self.apply(&schedext(namespace, name, spec));
     }
 
     /// A node without a machine.
@@ -125,18 +151,33 @@ impl Cluster {
 
     /// Starts a manager with these words besides the usual ones.
     pub(crate) fn manager(&self, words: &[&str]) -> Manager {
+        self.manager_with(self.lab.running().kubeconfig.as_ref().unwrap(), words)
+    }
+
+    /// Starts a manager that goes by this configuration.
+    pub(crate) fn manager_with(&self, kubeconfig: &Path, words: &[&str]) -> Manager {
         let port = free_port();
         let log = self.folder.join(format!("manager-{port}.log"));
         let process = Command::new(env!("CARGO_BIN_EXE_sked"))
             .arg("manager")
             .arg("--kubeconfig")
-            .arg(self.lab.running().kubeconfig.as_ref().unwrap())
+            .arg(kubeconfig)
             .arg(format!("--health-probe-bind-address=127.0.0.1:{port}"))
             .args(words)
             .stderr(File::create(&log).unwrap())
             .spawn()
             .unwrap();
         Manager { process, log, port }
+    }
+
+    /// The administrator's configuration, changed, as a file of this name.
+    pub(crate) fn kubeconfig(&self, name: &str, change: impl FnOnce(&mut Value)) -> PathBuf {
+        let words = ["config", "view", "--raw", "-o", "json"];
+        let mut config = serde_json::from_str(&self.kubectl(&words)).unwrap();
+        change(&mut config);
+        let file = self.folder.join(name);
+        std::fs::write(&file, config.to_string()).unwrap();
+        file
     }
 
     /// A manager whose caches are filled.
@@ -147,6 +188,20 @@ impl Cluster {
         });
         manager
     }
+}
+
+/// A SchedExt with this spec.
+pub(crate) fn schedext(namespace: &str, name: &str, spec: &Value) -> Value {
+    serde_json::json!({
+        "apiVersion": "sked.schedkit.io/v1",
+        "kind": "SchedExt",
+        "metadata": {"namespace": namespace, "name": name},
+        "spec": spec,
+    })
+}
+
+fn labs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab")
 }
 
 /// A port that nobody listened on a moment ago.

@@ -246,6 +246,24 @@ fn each_failure_of_a_write_has_its_word() {
 }
 
 #[test]
+fn the_same_refusal_of_another_pod_is_nothing_new() {
+    let mut observed = settled();
+    let mut refused = |message: &str| {
+        observed.refusals = vec![Refusal {
+            daemonset: Uid("ds-one".to_owned()),
+            message: message.to_owned(),
+            at: observed.now,
+        }];
+        let message = said(&observed).problems[0].message.clone();
+        assert!(message.contains("a pod is forbidden: exceeded quota: q"));
+        message
+    };
+    let first = refused(r#"Error creating: pods "one-x7k2p" is forbidden: exceeded quota: q"#);
+    let again = r#"(combined from similar events): Error creating: pods "one-9zzlw" is forbidden: exceeded quota: q"#;
+    assert_eq!(refused(again), first);
+}
+
+#[test]
 fn a_refusal_counts_while_pods_are_missing() {
     let mut observed = settled();
     observed.refusals = vec![Refusal {

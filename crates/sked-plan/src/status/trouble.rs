@@ -85,7 +85,7 @@ fn refused(observed: &Observed, refusal: &Refusal) -> Option<Trouble> {
 }
 
 fn refusal_message(live: &LiveDaemonSet, refusal: &Refusal) -> String {
-    let said = foreign::brief(&refusal.message);
+    let said = foreign::brief(&lasting(&refusal.message));
     let namespace = &live.key.namespace;
     let remedy = if refusal.message.contains("PodSecurity") {
         format!(
@@ -98,4 +98,16 @@ fn refusal_message(live: &LiveDaemonSet, refusal: &Refusal) -> String {
         "see the events of the DaemonSet".to_owned()
     };
     format!("the cluster refuses pods of {}: {said}; {remedy}", live.key)
+}
+
+/// What is the same at each attempt: the pod has another name each time, and many events become one
+/// that says so. A status would be written for each.
+fn lasting(message: &str) -> String {
+    let said = message.trim_start_matches("(combined from similar events): ");
+    let said = said.trim_start_matches("Error creating: ");
+    let named = said.strip_prefix("pods \"");
+    match named.and_then(|named| named.split_once('"')) {
+        Some((_, rest)) => format!("a pod{rest}"),
+        None => said.to_owned(),
+    }
 }

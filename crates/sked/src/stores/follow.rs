@@ -14,6 +14,7 @@ use sked_plan::ObjectKey;
 use super::store::{Change, Store};
 use super::wire::{Seen, Watched};
 use crate::health::Health;
+use crate::leadership::GRANT;
 
 /// What a watch is called, and the namespace that it sees.
 pub(super) struct Scope {
@@ -34,7 +35,13 @@ pub(super) async fn follow<T: Watched>(
     let backoff = ResetTimerBackoff::new(Steps::default(), Duration::from_secs(60));
     let mut events = pin!(watcher(api, config).backoff(backoff));
     let mut listed = HashSet::new();
+    let mut interrupted = false;
     while let Some(event) = events.next().await {
+        // A new list begins with a word, whoever hears it.
+        if interrupted && matches!(event, Ok(ref event) if !matches!(event, Event::Init)) {
+            interrupted = false;
+            tracing::info!(watch = scope.watch, "the watch goes on");
+        }
         match event {
             Ok(Event::Init) => listed.clear(),
             Ok(Event::InitApply(seen)) => {
@@ -49,7 +56,22 @@ pub(super) async fn follow<T: Watched>(
             }
             Ok(Event::Apply(seen)) => put(store, seen).iter().for_each(&tell),
             Ok(Event::Delete(seen)) => store.remove(&key(&seen)).iter().for_each(&tell),
-            Err(error) => complain(&scope.watch, &error, health),
+            Err(watcher::Error::InitialListFailed(error)) => {
+                health.trouble(&scope.watch, sentence(&error));
+            }
+            Err(watcher::Error::WatchStartFailed(error)) if !interrupted => {
+                interrupted = true;
+                let sentence = sentence(&error);
+                tracing::warn!(
+                    watch = scope.watch,
+                    "{sentence}; what runs goes on, and it is tried again"
+                );
+            }
+            // It is taken up again where it ended and is ordinary.
+            Err(error) => {
+                let error = crate::retry::chain(&error);
+                tracing::debug!(watch = scope.watch, "the watch broke off: {error}");
+            }
         }
     }
 }
@@ -70,26 +92,22 @@ fn key<T: Watched>(seen: &Seen<T>) -> ObjectKey {
     }
 }
 
-/// A cache that cannot be filled makes us unready; a watch that broke off after it was filled is
-/// taken up again where it ended and is ordinary.
-fn complain(watch: &str, error: &watcher::Error, health: &Health) {
-    let watcher::Error::InitialListFailed(error) = error else {
-        return tracing::debug!(watch, "the watch broke off: {}", crate::retry::chain(error));
-    };
-    let sentence = match error {
+/// What stands between us and a list or a watch. A cache that cannot be filled makes us unready; one
+/// that was filled and grows old does not, since what it is good for goes on.
+fn sentence(error: &kube::Error) -> String {
+    match error {
         kube::Error::Api(status) if status.code == 404 => {
             "the API server does not know this kind: install the CRD (make install)".to_owned()
         }
         kube::Error::Api(status) if status.code == 403 => {
-            format!("may not be listed and watched: {}", status.message)
+            format!("may not be listed and watched: {GRANT}: {}", status.message)
         }
         kube::Error::Api(status) => format!("the API server refuses: {}", status.message),
         other => format!(
             "the API server cannot be reached: {}",
             crate::retry::chain(other)
         ),
-    };
-    health.trouble(watch, sentence);
+    }
 }
 
 /// Waits a little longer each time, up to ten seconds.
