@@ -76,6 +76,19 @@ fn the_kernel_has_sched_ext_and_runs_none() {
     );
 }
 
+/// Not on the QEMU of Debian 12, which may be installed beside it: a machine is named for the QEMU
+/// that came with it.
+#[test]
+fn it_has_two_processors_on_a_qemu_that_can_run_both() {
+    let (node, _turn) = machine();
+    assert_eq!(must(&node, "nproc"), "2");
+    let version = must(&node, "cat /sys/class/dmi/id/product_version");
+    let major = version
+        .strip_prefix("pc-q35-")
+        .and_then(|numbers| numbers.split('.').next()?.parse::<u32>().ok());
+    assert!(major.is_some_and(|major| major >= 10), "{version}");
+}
+
 #[test]
 fn schedulers_attach_and_detach_through_podman() {
     let (node, _turn) = machine();
