@@ -34,6 +34,7 @@ test-long: prepare deny mutants ## The slow courses: kernel series, every fault 
 	cargo test --package lab --features long --test kernels -- --nocapture
 	lab/on-emulated-nodes cargo test --package schedctl --features long --test machine -- --test-threads=1 --nocapture
 	cargo test --package sked --features long --test faults -- --test-threads=1 --nocapture
+	lab/on-emulated-nodes cargo test --package sked --features long --test two_kernels -- --test-threads=1 --nocapture
 	fuzz/run 300
 
 bench: prepare static ## The measurements; PEER= names another operator for the second column
