@@ -17,7 +17,7 @@ pub(crate) enum LogFormat {
 /// it with what was attempted.
 pub(crate) fn start(format: LogFormat, level: &str) {
     let filter = EnvFilter::builder().parse_lossy(format!(
-        "warn,sked={level},kube_client::client::builder=off,kube_runtime=off"
+        "warn,sked={level},kube_client=off,kube_runtime=off"
     ));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)

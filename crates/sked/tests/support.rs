@@ -104,6 +104,11 @@ impl Cluster {
         );
     }
 
+    /// Quicker than to apply, where nothing can be there yet.
+    pub(crate) fn create(&self, object: &Value) {
+        self.feed(&["create", "-f", "-"], object);
+    }
+
     pub(crate) fn patch(&self, namespace: &str, what: &str, patch: &str) {
         self.kubectl(&["patch", "-n", namespace, what, "--type=json", "-p", patch]);
     }

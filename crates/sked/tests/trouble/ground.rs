@@ -24,7 +24,7 @@ impl Nodes {
             })
         };
         let nodes: Vec<_> = (0..count).map(node).collect();
-        CLUSTER.apply(&json!({"apiVersion": "v1", "kind": "List", "items": nodes}));
+        CLUSTER.create(&json!({"apiVersion": "v1", "kind": "List", "items": nodes}));
         Self(name)
     }
 
@@ -92,11 +92,23 @@ pub(crate) fn requests(verb: &str, resource: &str, code: Option<u16>) -> u64 {
             let any = *name == "code" && value.is_empty();
             any || labels.contains(&format!("{name}=\"{value}\""))
         };
-        // A subresource ends with its name too.
         wanted
             .iter()
             .all(has)
             .then(|| value.parse::<f64>().unwrap())
+    };
+    text.lines().filter_map(count).sum::<f64>() as u64
+}
+
+/// How often the API server has found that somebody lacks a right: it does not count such requests
+/// as requests.
+pub(crate) fn denials() -> u64 {
+    let text = CLUSTER.kubectl(&["get", "--raw", "/metrics"]);
+    let count = |line: &str| {
+        let rest = line.strip_prefix("authorization_attempts_total{")?;
+        let (labels, value) = rest.rsplit_once("} ")?;
+        let denied = !labels.contains("result=\"allowed\"");
+        denied.then(|| value.parse::<f64>().unwrap())
     };
     text.lines().filter_map(count).sum::<f64>() as u64
 }

@@ -1,4 +1,5 @@
-//! A namespace that is being deleted and does not get there, because something in it may not go.
+//! Namespaces that are being deleted and do not get there, because something in them may not go: the
+//! SchedExt itself, or something else.
 
 use std::time::Duration;
 
@@ -33,14 +34,21 @@ fn keep_schedexts() {
 fn it_is_said_tried_ever_more_rarely_and_the_namespace_can_go() {
     let nodes = Nodes::new("doomed", 1);
     let others = Nodes::new("safe", 1);
-    CLUSTER.namespace("doomed");
-    CLUSTER.namespace("safe");
-    let manager = CLUSTER.ready_manager(&["--watch-namespaces=doomed,safe"]);
+    let held = Nodes::new("held", 1);
+    for namespace in ["doomed", "held", "safe"] {
+        CLUSTER.namespace(namespace);
+    }
+    CLUSTER.apply(&json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"namespace": "held", "name": "stays", "finalizers": ["lab.schedkit.io/stays"]},
+    }));
+    let manager = CLUSTER.ready_manager(&["--watch-namespaces=doomed,held,safe"]);
     CLUSTER.schedext("doomed", "a", &nodes.wanted());
+    CLUSTER.schedext("held", "a", &held.wanted());
     CLUSTER.schedext("safe", "a", &others.wanted());
-    manager.eventually("both are made", || {
-        ["doomed", "safe"].map(|namespace| CLUSTER.get(namespace, "daemonset/a").is_some())
-            == [true; 2]
+    manager.eventually("all are made", || {
+        ["doomed", "held", "safe"].map(|namespace| CLUSTER.get(namespace, "daemonset/a").is_some())
+            == [true; 3]
     });
     keep_schedexts();
     manager.eventually("SchedExts are kept", || {
@@ -56,12 +64,17 @@ fn it_is_said_tried_ever_more_rarely_and_the_namespace_can_go() {
         ];
         !CLUSTER.try_kubectl(&words)
     });
-    CLUSTER.kubectl(&["delete", "namespace", "doomed", "--wait=false"]);
+    CLUSTER.kubectl(&["delete", "namespace", "doomed", "held", "--wait=false"]);
     manager.eventually("it is said", || {
         says("doomed", "a", "Degraded", "NamespaceTerminating")
     });
     let message = condition("doomed", "a", "Degraded")["message"].to_string();
     assert!(message.contains("wait until it is gone"), "{message}");
+
+    manager.eventually("where something else holds it up, all of ours goes", || {
+        let left = CLUSTER.kubectl(&["get", "schedexts,daemonsets", "-n", "held", "-o", "name"]);
+        left.is_empty()
+    });
 
     let refused = || requests("POST", "daemonsets", Some(403));
     let (before, said) = (refused(), versions("doomed", &["schedext/a"]));
@@ -82,45 +95,19 @@ fn it_is_said_tried_ever_more_rarely_and_the_namespace_can_go() {
     });
 
     CLUSTER.kubectl(&["delete", "validatingadmissionpolicybinding", "keep"]);
-    manager.eventually("the namespace goes", || {
-        CLUSTER.look("", "namespace/doomed", "/metadata/name") == Value::Null
-    });
-    let before = refused();
-    std::thread::sleep(Duration::from_secs(2));
-    assert_eq!(refused(), before, "{}", manager.log());
-    manager.stop();
-}
-
-#[test]
-fn where_something_else_holds_it_up_nothing_is_tried_at_all() {
-    let nodes = Nodes::new("held", 1);
-    CLUSTER.namespace("held");
-    CLUSTER.apply(&json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"namespace": "held", "name": "stays", "finalizers": ["lab.schedkit.io/stays"]},
-    }));
-    let manager = CLUSTER.ready_manager(&["--watch-namespaces=held"]);
-    CLUSTER.schedext("held", "a", &nodes.wanted());
-    manager.eventually("it is made", || {
-        CLUSTER.get("held", "daemonset/a").is_some()
-    });
-    CLUSTER.kubectl(&["delete", "namespace", "held", "--wait=false"]);
-    manager.eventually("all of it is gone", || {
-        let left = CLUSTER.kubectl(&["get", "schedexts,daemonsets", "-n", "held", "-o", "name"]);
-        left.is_empty()
-    });
-    // One that went before its DaemonSet's deletion was known may have been tried a last time.
-    std::thread::sleep(Duration::from_secs(1));
-    let before = requests("POST", "daemonsets", None);
-    std::thread::sleep(Duration::from_secs(3));
-    assert_eq!(requests("POST", "daemonsets", None), before);
     CLUSTER.patch(
         "held",
         "configmap/stays",
         r#"[{"op": "remove", "path": "/metadata/finalizers"}]"#,
     );
-    manager.eventually("the namespace goes", || {
-        CLUSTER.look("", "namespace/held", "/metadata/name") == Value::Null
-    });
+    for namespace in ["doomed", "held"] {
+        let namespace = format!("namespace/{namespace}");
+        manager.eventually("the namespace goes", || {
+            CLUSTER.look("", &namespace, "/metadata/name") == Value::Null
+        });
+    }
+    let before = refused();
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(refused(), before, "{}", manager.log());
     manager.stop();
 }

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::ground::{CLUSTER, Nodes, condition, requests, versions};
 
-const ALL: usize = 200;
-const GONE: usize = 50;
+const ALL: usize = 120;
+const GONE: usize = 40;
 
 #[test]
 fn what_is_left_is_settled_and_nothing_is_tried_for_ever() {
