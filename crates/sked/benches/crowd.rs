@@ -140,7 +140,7 @@ async fn fleet(cluster: &Cluster) -> anyhow::Result<bool> {
         of(&after) - of(&before)
     };
     say(&format!(
-        "labels written: {} for {NODES} contested nodes; statuses {}; DaemonSets {}",
+        "writes of nodes, Kubernetes' own among them: {}; of statuses {}; of DaemonSets {}",
         written("nodes"),
         written("schedexts/status"),
         written("daemonsets"),
@@ -165,11 +165,11 @@ async fn fleet(cluster: &Cluster) -> anyhow::Result<bool> {
     Ok(met)
 }
 
-/// One node goes to another row: how long until another scheduler's pod is there.
+/// One node leaves the seat that its owner's pool wants: how long until another's pod is there.
 async fn moves(cluster: &Cluster) -> anyhow::Result<f64> {
     let nodes: Api<Node> = Api::all(cluster.client.clone());
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), NAMESPACE);
-    let (node, row) = ("node-0000", json!({"metadata": {"labels": {"row": "3"}}}));
+    let (node, seat) = ("node-0000", json!({"metadata": {"labels": {"seat": "7"}}}));
     let config = watcher::Config::default().fields(&format!("spec.nodeName={node}"));
     let mut watched = pin!(watcher(pods, config));
     let mut old = BTreeSet::new();
@@ -181,7 +181,7 @@ async fn moves(cluster: &Cluster) -> anyhow::Result<f64> {
                     old.insert(pod.name_any());
                 }
                 (Event::InitDone, _) => {
-                    let patch = Patch::Merge(&row);
+                    let patch = Patch::Merge(&seat);
                     begin = Some(Instant::now());
                     nodes.patch(node, &PatchParams::default(), &patch).await?;
                 }
