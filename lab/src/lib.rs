@@ -10,6 +10,7 @@
 pub mod cache;
 pub mod command;
 pub mod control_plane;
+pub mod counters;
 pub mod crowd;
 pub mod debian;
 pub mod disk;

@@ -154,11 +154,14 @@ impl Claimer {
             .collect()
             .await;
         let now = Instant::now();
-        let written = answers.iter().filter(|(_, answer)| answer.is_ok()).count();
+        let mut written = 0;
         let mut refused = Vec::new();
         for (write, answer) in answers {
             match answer {
-                Ok(Written::Taken) => patience.taken(&write.node),
+                Ok(Written::Taken) => {
+                    written += 1;
+                    patience.taken(&write.node);
+                }
                 Ok(Written::NodeGone) => patience.refused(write, now),
                 Err(error) => {
                     refused.push((write.node.clone(), error));

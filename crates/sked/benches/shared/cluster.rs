@@ -12,6 +12,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, CustomResourceExt, Resource};
+use lab::counters::counters;
 use lab::{Ground, Lab, Order};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -128,24 +129,13 @@ impl Cluster {
 
 fn count(metrics: &str) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
-    for line in metrics.lines() {
-        let Some(rest) = line.strip_prefix("apiserver_request_total{") else {
-            continue;
-        };
-        let Some((labels, value)) = rest.rsplit_once("} ") else {
-            continue;
-        };
-        let label = |name: &str| {
-            let (_, rest) = labels.split_once(&format!("{name}=\""))?;
-            rest.split('"').next()
-        };
-        let resource = label("resource").unwrap_or_default();
-        let verb = label("verb").unwrap_or_default();
+    for counter in counters(metrics, "apiserver_request_total") {
+        let [resource, part, verb] =
+            ["resource", "subresource", "verb"].map(|name| counter.label(name));
         if WATCHED.contains(&resource) && WRITES.contains(&verb) {
-            let part = label("subresource").unwrap_or_default();
             let name = [resource, part].join("/");
             let name = name.trim_end_matches('/').to_owned();
-            *counts.entry(name).or_default() += value.parse::<f64>().unwrap_or_default() as u64;
+            *counts.entry(name).or_default() += counter.count;
         }
     }
     counts

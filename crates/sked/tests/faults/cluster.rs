@@ -13,6 +13,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, CustomResourceExt, ResourceExt};
+use lab::counters::counters;
 use lab::{Ground, Lab, Order};
 use serde_json::json;
 use sked_api::SchedExt;
@@ -161,26 +162,16 @@ impl Cluster {
         let request = Request::get("/metrics").body(Vec::new()).unwrap();
         let text = self.client.request_text(request).await.unwrap();
         let mut counts = BTreeMap::new();
-        for line in text.lines() {
-            let Some(rest) = line.strip_prefix("apiserver_request_total{") else {
-                continue;
-            };
-            let (labels, value) = rest.rsplit_once("} ").unwrap();
-            let label = |name: &str| {
-                let (_, rest) = labels.split_once(&format!("{name}=\""))?;
-                rest.split('"').next()
-            };
-            let resource = label("resource").unwrap_or_default();
-            let part = label("subresource").unwrap_or_default();
-            let verb = label("verb").unwrap_or_default();
+        for counter in counters(&text, "apiserver_request_total") {
+            let [resource, part, verb] =
+                ["resource", "subresource", "verb"].map(|name| counter.label(name));
             let write = ["POST", "PUT", "PATCH", "APPLY", "DELETE"].contains(&verb);
             let kubelets = matches!(
                 (resource, part),
                 ("nodes" | "pods" | "daemonsets", "status")
             );
             if WATCHED.contains(&resource) && write && !kubelets {
-                *counts.entry(format!("{resource}/{part}")).or_default() +=
-                    value.parse::<f64>().unwrap() as u64;
+                *counts.entry(format!("{resource}/{part}")).or_default() += counter.count;
             }
         }
         counts

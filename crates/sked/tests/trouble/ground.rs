@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use lab::counters::{Counter, counters};
 use serde_json::{Value, json};
 
 use crate::support::Cluster;
@@ -77,38 +78,21 @@ pub(crate) fn versions(namespace: &str, what: &[&str]) -> Vec<Value> {
 /// named.
 pub(crate) fn requests(verb: &str, resource: &str, code: Option<u16>) -> u64 {
     let (resource, part) = resource.split_once('/').unwrap_or((resource, ""));
-    let wanted = [
-        ("verb", verb.to_owned()),
-        ("resource", resource.to_owned()),
-        ("subresource", part.to_owned()),
-        ("code", code.map_or(String::new(), |code| code.to_string())),
-    ];
     let text = CLUSTER.kubectl(&["get", "--raw", "/metrics"]);
-    let count = |line: &str| {
-        let (labels, value) = line
-            .strip_prefix("apiserver_request_total{")?
-            .rsplit_once("} ")?;
-        let has = |(name, value): &(&str, String)| {
-            let any = *name == "code" && value.is_empty();
-            any || labels.contains(&format!("{name}=\"{value}\""))
-        };
-        wanted
-            .iter()
-            .all(has)
-            .then(|| value.parse::<f64>().unwrap())
+    let is_meant = |counter: &Counter<'_>| {
+        let said = ["verb", "resource", "subresource"].map(|name| counter.label(name));
+        said == [verb, resource, part]
+            && code.is_none_or(|code| counter.label("code") == code.to_string())
     };
-    text.lines().filter_map(count).sum::<f64>() as u64
+    let all = counters(&text, "apiserver_request_total");
+    all.filter(is_meant).map(|counter| counter.count).sum()
 }
 
 /// How often the API server has found that somebody lacks a right: it does not count such requests
 /// as requests.
 pub(crate) fn denials() -> u64 {
     let text = CLUSTER.kubectl(&["get", "--raw", "/metrics"]);
-    let count = |line: &str| {
-        let rest = line.strip_prefix("authorization_attempts_total{")?;
-        let (labels, value) = rest.rsplit_once("} ")?;
-        let denied = !labels.contains("result=\"allowed\"");
-        denied.then(|| value.parse::<f64>().unwrap())
-    };
-    text.lines().filter_map(count).sum::<f64>() as u64
+    let all = counters(&text, "authorization_attempts_total");
+    let denied = all.filter(|counter| counter.label("result") != "allowed");
+    denied.map(|counter| counter.count).sum()
 }
