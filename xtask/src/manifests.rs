@@ -24,6 +24,7 @@ fn derive(root: &Path) -> anyhow::Result<Vec<Derived>> {
     let definition = sked_api::crd::schedext()?;
     let mut derived = vec![
         crd::definition(&definition)?,
+        crd::definition(&sked_api::crd::schedextnode()?)?,
         crd::kustomization()?,
         page::derive(&definition)?,
         access::page(root)?,

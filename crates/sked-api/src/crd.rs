@@ -44,6 +44,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::CustomResourceExt;
 
+use crate::node::SchedExtNode;
 use crate::schedext::SchedExt;
 use rule::{RULES, Rule};
 
@@ -76,11 +77,26 @@ pub fn with_rules(
     let mut crd = SchedExt::crd();
     let schema = schema(&mut crd).ok_or(CrdError::NoSchema)?;
     foreign::apply(schema)?;
-    limit::apply(schema)?;
+    limit::apply(schema, limit::SCHEDEXT)?;
     merge::apply(schema)?;
     for rule in RULES {
         rule.apply(schema, &keep)?;
     }
+    tidy(schema);
+    Ok(crd)
+}
+
+/// The definition of `SchedExtNode`. Nothing is asked of a node, so it need not say that.
+pub fn schedextnode() -> Result<CustomResourceDefinition, CrdError> {
+    let mut crd = SchedExtNode::crd();
+    let schema = schema(&mut crd).ok_or(CrdError::NoSchema)?;
+    limit::apply(schema, limit::NODE)?;
+    schema.required = None;
+    tidy(schema);
+    Ok(crd)
+}
+
+fn tidy(schema: &mut JSONSchemaProps) {
     place::walk(schema, &mut |field| {
         // Absent and null would be two ways to say one thing.
         field.nullable = None;
@@ -89,7 +105,6 @@ pub fn with_rules(
             *words = words.replace('\n', " ");
         }
     });
-    Ok(crd)
 }
 
 /// The schema within a definition; there is one version.

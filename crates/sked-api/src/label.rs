@@ -13,3 +13,8 @@ pub const CONTAINER: &str = "scx";
 /// What [`OWNER`] says of a node where no scheduler of ours may run: its kernel has no sched_ext,
 /// somebody else's scheduler is attached, or ours was taken off after failures.
 pub const RESERVED: [&str; 3] = ["unsupported", "foreign", "quarantined"];
+
+/// Of a scheduler's pod, and its readiness gate: the node's kernel says that this scheduler runs.
+pub const ATTACHED_GATE: &str = "sked.schedkit.io/Attached";
+/// On the pods of the node agents: whose readiness tells whether a report can be believed.
+pub const NODE_AGENT: (&str, &str) = ("app.kubernetes.io/component", "node-agent");

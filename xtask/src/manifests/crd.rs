@@ -1,14 +1,14 @@
-//! `config/crd`: the CustomResourceDefinition, and the kustomization that others take it by.
+//! `config/crd`: the CustomResourceDefinitions, and the kustomization that others take them by.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::json;
 
 use super::{Derived, yaml};
 
-/// The definition, in a file named as kubebuilder names it: whoever knows sked looks for it there.
+/// A definition, in a file named as kubebuilder names it: whoever knows sked looks for it there.
 pub(super) fn definition(definition: &CustomResourceDefinition) -> anyhow::Result<Derived> {
     Ok(Derived {
-        path: "config/crd/bases/sked.schedkit.io_schedexts.yaml".to_owned(),
+        path: format!("config/crd/{}", base(&definition.spec.names.plural)),
         text: yaml::file(definition)?,
     })
 }
@@ -20,7 +20,11 @@ pub(super) fn kustomization() -> anyhow::Result<Derived> {
         text: yaml::file(&json!({
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
             "kind": "Kustomization",
-            "resources": ["bases/sked.schedkit.io_schedexts.yaml"],
+            "resources": [base("schedexts"), base("schedextnodes")],
         }))?,
     })
+}
+
+fn base(plural: &str) -> String {
+    format!("bases/sked.schedkit.io_{plural}.yaml")
 }

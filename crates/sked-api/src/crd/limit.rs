@@ -9,7 +9,7 @@ use super::CrdError;
 
 /// A bound, or a default.
 #[derive(Clone, Copy, Debug)]
-enum Limit {
+pub(super) enum Limit {
     /// At most so many items in a list.
     Items(i64),
     /// At least one item in a list.
@@ -39,7 +39,11 @@ const NODES: Limit = Between(0, i32::MAX);
 /// How a label is compared.
 const OPERATORS: Limit = OneOf(&["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]);
 
-const LIMITS: &[(&str, &[Limit])] = &[
+/// What is bounded, and by what.
+pub(super) type Limits = &'static [(&'static str, &'static [Limit])];
+
+/// Of a SchedExt.
+pub(super) const SCHEDEXT: Limits = &[
     // A name, a tag, a digest: 255 + 1 + 128 + 1 + 71.
     ("spec.sched", &[Length(456)]),
     ("spec.args", &[Items(64)]),
@@ -155,9 +159,20 @@ const LIMITS: &[(&str, &[Limit])] = &[
     ("status.conditions[].message", &[Length(32768)]),
 ];
 
-/// Writes the limits into the schema.
-pub(super) fn apply(schema: &mut JSONSchemaProps) -> Result<(), CrdError> {
-    for (path, limits) in LIMITS {
+/// Of a SchedExtNode: an agent's report is as small as what the kernel says, whoever wrote it.
+pub(super) const NODE: Limits = &[
+    ("status.kernelRelease", &[Length(128)]),
+    ("status.bootID", &[Length(36)]),
+    ("status.state", &[Length(256)]),
+    ("status.ops", &[Length(128)]),
+    ("status.enableSeq", &[]),
+    ("status.nrRejected", &[]),
+    ("status.trouble", &[Length(1024)]),
+];
+
+/// Writes limits into a schema.
+pub(super) fn apply(schema: &mut JSONSchemaProps, limits: Limits) -> Result<(), CrdError> {
+    for (path, limits) in limits {
         let field = super::field(schema, "limits", path)?;
         for limit in *limits {
             limit.apply(field);

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::*;
 
 fn fields(mut visit: impl FnMut(&JSONSchemaProps)) {
-    let mut crd = schedext().unwrap();
-    place::walk(schema(&mut crd).unwrap(), &mut |field| visit(field));
+    for mut crd in [schedext().unwrap(), schedextnode().unwrap()] {
+        place::walk(schema(&mut crd).unwrap(), &mut |field| visit(field));
+    }
 }
 
 #[test]
@@ -22,6 +23,7 @@ fn everything_has_a_bound() {
             }
             Some("integer") => field.maximum.is_some() || field.format.as_deref() == Some("int64"),
             None => field.x_kubernetes_int_or_string == Some(true) && field.max_length.is_some(),
+            Some("boolean") => true,
             Some(_) => false,
         };
         assert!(bounded, "{field:?}");
