@@ -132,6 +132,23 @@ impl ExitReason {
         }
     }
 
+    /// Whether the kernel threw it out while it was attached.
+    pub fn is_ejection(&self) -> bool {
+        match self {
+            Self::Stall
+            | Self::RuntimeError
+            | Self::BpfError
+            | Self::SysRq
+            | Self::ParentExiting => true,
+            Self::Hotplug
+            | Self::Unregistered
+            | Self::UnregisteredByBpf
+            | Self::UnregisteredByKernel
+            | Self::LoadFailed(_)
+            | Self::Unknown(_) => false,
+        }
+    }
+
     /// What to do about it, where something can be done.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {

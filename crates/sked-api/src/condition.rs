@@ -11,7 +11,7 @@ pub enum ConditionType {
     Progressing,
     /// Something is wrong that does not mend itself.
     Degraded,
-    /// Some nodes belong to another SchedExt.
+    /// Some nodes belong to another SchedExt, or run a scheduler of somebody else's.
     Conflicted,
 }
 
@@ -49,9 +49,17 @@ pub enum Reason {
     PodsRefused,
     /// A node cannot get the image.
     ImageError,
-    /// The scheduler ended on a node: the message has its last words, in the kernel's terms where
-    /// they tell a reason.
+    /// A node's kernel threw the scheduler out: for a stall, an error, or because somebody pressed
+    /// SysRq-S. The problems name the kind, the message has the kernel's words.
+    Ejected,
+    /// The scheduler ended on a node, or could not be loaded: the message has its last words, in the
+    /// kernel's terms where they tell a reason.
     SchedulerEnded,
+    /// A node's kernel does not run the scheduler any more, although its process is still there. Why
+    /// is told when the process ends.
+    Detached,
+    /// The scheduler has run on a node for a minute and its kernel has not attached it.
+    NotAttached,
     /// A node could not start the scheduler's container.
     ContainerError,
     /// A node refused or evicted the pod.
@@ -64,13 +72,22 @@ pub enum Reason {
     WaitingForDeletion,
     /// Nodes are on their way to what the spec says.
     RollingOut,
+    /// A node that it asks for runs a scheduler that sked did not start. It is left alone; the node
+    /// comes back by itself when that one ends.
+    ForeignScheduler,
     /// Another SchedExt has nodes that this one asks for: by priority, or because it was there
     /// first.
     OwnedByOther,
+    /// The kernel of a node that it asks for has no sched_ext: the node is left out.
+    UnsupportedKernel,
+    /// A node that it asks for had a scheduler taken off after failures: the node is left out.
+    Quarantined,
     /// No node is meant.
     NoNodes,
-    /// Nobody on the nodes reports what the kernel says.
+    /// What the kernel of a node says is not known: no agent reports it, or its report may be old.
     NoKernelReport,
+    /// Every wanted node's kernel says that it runs the scheduler.
+    Attached,
     /// Every node has what the spec says.
     UpToDate,
     /// Nothing is wrong.
@@ -81,7 +98,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, in their order.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 28] = [
         Self::InvalidSpec,
         Self::NamespaceTerminating,
         Self::NameConflict,
@@ -90,16 +107,23 @@ impl Reason {
         Self::ApplyFailed,
         Self::PodsRefused,
         Self::ImageError,
+        Self::Ejected,
         Self::SchedulerEnded,
+        Self::Detached,
+        Self::NotAttached,
         Self::ContainerError,
         Self::PodFailed,
         Self::PodPending,
         Self::WaitingForClaims,
         Self::WaitingForDeletion,
         Self::RollingOut,
+        Self::ForeignScheduler,
         Self::OwnedByOther,
+        Self::UnsupportedKernel,
+        Self::Quarantined,
         Self::NoNodes,
         Self::NoKernelReport,
+        Self::Attached,
         Self::UpToDate,
         Self::AsExpected,
         Self::NoConflict,
@@ -116,16 +140,23 @@ impl Reason {
             Self::ApplyFailed => "ApplyFailed",
             Self::PodsRefused => "PodsRefused",
             Self::ImageError => "ImageError",
+            Self::Ejected => "Ejected",
             Self::SchedulerEnded => "SchedulerEnded",
+            Self::Detached => "Detached",
+            Self::NotAttached => "NotAttached",
             Self::ContainerError => "ContainerError",
             Self::PodFailed => "PodFailed",
             Self::PodPending => "PodPending",
             Self::WaitingForClaims => "WaitingForClaims",
             Self::WaitingForDeletion => "WaitingForDeletion",
             Self::RollingOut => "RollingOut",
+            Self::ForeignScheduler => "ForeignScheduler",
             Self::OwnedByOther => "OwnedByOther",
+            Self::UnsupportedKernel => "UnsupportedKernel",
+            Self::Quarantined => "Quarantined",
             Self::NoNodes => "NoNodes",
             Self::NoKernelReport => "NoKernelReport",
+            Self::Attached => "Attached",
             Self::UpToDate => "UpToDate",
             Self::AsExpected => "AsExpected",
             Self::NoConflict => "NoConflict",

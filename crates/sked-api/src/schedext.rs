@@ -31,8 +31,10 @@ use crate::status::SchedExtStatus;
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#,
     printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].reason"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name":"Ops","type":"string","priority":1,"jsonPath":".status.ops"}"#,
     printcolumn = r#"{"name":"Revision","type":"string","priority":1,"jsonPath":".status.revision"}"#,
-    printcolumn = r#"{"name":"Conflicts","type":"integer","priority":1,"jsonPath":".status.counts.conflicted"}"#
+    printcolumn = r#"{"name":"Conflicts","type":"integer","priority":1,"jsonPath":".status.counts.conflicted"}"#,
+    printcolumn = r#"{"name":"Ejected","type":"integer","priority":1,"jsonPath":".status.counts.ejected"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SchedExtSpec {

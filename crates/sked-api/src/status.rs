@@ -17,6 +17,14 @@ pub struct SchedExtStatus {
     /// Nodes by what became of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
+    /// The name that the kernel has for the scheduler of all nodes that are in no pool, as the first of
+    /// them told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ops: Option<String>,
+    /// The pods that ops was learned from, by their template: another template may be another
+    /// scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ops_template: Option<String>,
     /// Each pool's share.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolStatus>,
@@ -40,8 +48,20 @@ pub struct Counts {
     /// Nodes whose kernel says that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attached: Option<i32>,
+    /// Nodes whose kernel threw it out, and which do not run it again yet.
+    #[serde(default)]
+    pub ejected: i32,
+    /// Nodes that should run it and of whose kernel nothing is known.
+    #[serde(default)]
+    pub unknown: i32,
     /// Nodes that it asks for and another SchedExt has.
     pub conflicted: i32,
+    /// Nodes that it asks for and that run a scheduler which sked did not start.
+    #[serde(default)]
+    pub foreign: i32,
+    /// Nodes that it asks for and whose kernel has no sched_ext.
+    #[serde(default)]
+    pub unsupported: i32,
 }
 
 /// A pool's share.
@@ -55,6 +75,12 @@ pub struct PoolStatus {
     /// Nodes whose kernel says that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attached: Option<i32>,
+    /// The name that the kernel has for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ops: Option<String>,
+    /// The pods that ops was learned from, by their template.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ops_template: Option<String>,
 }
 
 /// What is wrong on a node.
@@ -63,7 +89,7 @@ pub struct PoolStatus {
 pub struct Problem {
     /// The node; empty when no node is to blame.
     pub node: String,
-    /// In a word.
+    /// In a word; of a scheduler that ended the kind of its end, as in Stall or LoadFailedVerifier.
     pub reason: String,
     /// In a sentence, with what to do.
     pub message: String,

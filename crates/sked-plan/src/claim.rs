@@ -18,7 +18,9 @@
 //! asks for *and* what its live DaemonSet still says: a rival that is gone or has narrowed keeps
 //! the label in place until its DaemonSet has followed.
 //!
-//! Nodes with a reserved label have no owner, and nobody is in conflict there. Nodes that are not
+//! A node that is barred (its kernel has no sched_ext, or runs a scheduler of somebody else's) has
+//! no owner, and nobody is in conflict there: its label says why, as long as anybody's template
+//! would come in. While its kernel is not known, a reserved label stays as it is. Nodes that are not
 //! ready or about to go count like any other, as they do for the DaemonSet controller.
 
 mod asker;
@@ -26,6 +28,7 @@ mod contest;
 mod door;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use asker::Field;
@@ -33,6 +36,7 @@ use contest::{Contest, Label};
 
 use crate::name::{NodeName, ObjectKey, OwnerId, Uid};
 use crate::observed::{Fleet, Node};
+use crate::standing::{Bar, Standing};
 
 /// How many nodes a list of examples names; the count beside it tells how many there are.
 pub const EXAMPLES: usize = 10;
@@ -58,6 +62,8 @@ pub struct Share {
     pub yields: BTreeMap<String, ObjectKey>,
     /// Nodes that it asks for and another has.
     pub lost: Lost,
+    /// Nodes that it asks for and that are good for nobody.
+    pub barred: Barred,
 }
 
 /// What a base or a pool has.
@@ -79,6 +85,55 @@ pub struct Lost {
     pub nodes: Vec<(NodeName, ObjectKey)>,
 }
 
+/// Nodes that are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Barred {
+    /// How many have a kernel without sched_ext.
+    pub unsupported: usize,
+    /// How many run a scheduler that sked did not start.
+    pub foreign: usize,
+    /// How many had a scheduler taken off after failures.
+    pub quarantined: usize,
+    /// The first few by name, each with the reason.
+    pub nodes: Vec<(NodeName, Bar)>,
+}
+
+impl Barred {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.unsupported + self.foreign + self.quarantined
+    }
+
+    fn add(&mut self, node: &NodeName, bar: &Bar) {
+        match bar {
+            Bar::Unsupported(_) => self.unsupported += 1,
+            Bar::Foreign(_) => self.foreign += 1,
+            Bar::Quarantined => self.quarantined += 1,
+        }
+        if self.nodes.len() < EXAMPLES {
+            self.nodes.push((node.clone(), bar.clone()));
+        }
+    }
+}
+
+/// What an owner label says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// Whose the node is.
+    Owner(OwnerId),
+    /// A reserved word: nobody's.
+    Barred(&'static str),
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Owner(owner) => owner.fmt(f),
+            Self::Barred(word) => f.write_str(word),
+        }
+    }
+}
+
 /// A change of one node's owner label.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LabelWrite {
@@ -86,8 +141,8 @@ pub struct LabelWrite {
     pub node: NodeName,
     /// What the label says now: written only if it still does.
     pub from: Option<String>,
-    /// The new owner; nobody: the label goes.
-    pub to: Option<OwnerId>,
+    /// What it is to say; nothing: the label goes.
+    pub to: Option<Mark>,
 }
 
 /// Who owns which node.
@@ -99,12 +154,18 @@ pub fn claim(fleet: &Fleet) -> Claims {
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
     let mut contest = Contest::default();
     for node in nodes {
-        let Some(label) = Label::of(node) else {
-            continue;
-        };
+        let label = Label::of(node);
         contest.hold(&field, node, label);
-        writes.extend(contest.write(&field, node, label));
-        contest.tell(&field, node, label, &mut shares);
+        match bar(fleet, node, label) {
+            Some(bar) => {
+                writes.extend(contest.write_bar(node, label, &bar));
+                contest.tell_bar(&field, node, label, &bar, &mut shares);
+            }
+            None => {
+                writes.extend(contest.write(&field, node, label));
+                contest.tell(&field, node, label, &mut shares);
+            }
+        }
     }
     let shares = field.askers.iter().zip(shares);
     Claims {
@@ -112,6 +173,21 @@ pub fn claim(fleet: &Fleet) -> Claims {
             .map(|(asker, share)| (asker.uid.clone(), Arc::new(share)))
             .collect(),
         writes,
+    }
+}
+
+/// Why a node is good for nobody, if it is. What the kernel says counts; while it is not known,
+/// what the label says. A quarantine is not the kernel's to end.
+fn bar(fleet: &Fleet, node: &Node, label: Label<'_>) -> Option<Bar> {
+    let said = match label {
+        Label::Reserved(word) => Some(word),
+        Label::None | Label::Owner(..) | Label::Nonsense(_) => None,
+    };
+    match (fleet.standing.get(&node.name), said) {
+        (Some(Standing::Barred(bar)), _) => Some(bar.clone()),
+        (_, Some("quarantined")) => Some(Bar::Quarantined),
+        (Some(Standing::Free), _) => None,
+        (None, said) => said.and_then(Bar::of_word),
     }
 }
 

@@ -9,7 +9,7 @@ use sked_api::SchedExt;
 use crate::claim::{PartShare, Share};
 use crate::daemonset::daemonset;
 use crate::name::{ObjectKey, Uid};
-use crate::observed::{LiveDaemonSet, LivePod, Observed, PodState};
+use crate::observed::{LiveDaemonSet, LivePod, Node, Observed, PodState};
 use crate::part::parts;
 
 #[expect(
@@ -76,6 +76,7 @@ pub(crate) fn observed(schedext: &SchedExt, daemonsets: &[Value]) -> Observed {
         schedext: Arc::new(schedext.clone()),
         daemonsets: daemonsets.iter().map(read).collect(),
         pods: Vec::new(),
+        kernels: Default::default(),
         refusals: Vec::new(),
         now: "2026-02-01T00:00:00Z".parse().unwrap(),
     }
@@ -88,8 +89,24 @@ pub(crate) fn pod(daemonset: &str, node: &str, state: PodState) -> Arc<LivePod> 
         daemonset: Uid(format!("ds-{daemonset}")),
         node: Some(node.into()),
         deleting: false,
+        uid: Uid(format!("pod-{daemonset}-{node}")),
         state,
+        started: None,
+        ending: None,
         restarts: 0,
+        gate: None,
+        template: "first".to_owned(),
         created: Timestamp::UNIX_EPOCH,
     })
+}
+
+/// A node without labels and taints.
+pub(crate) fn node(name: &str) -> Node {
+    Node {
+        name: name.into(),
+        uid: Uid("node-uid".to_owned()),
+        boot_id: "boot-1".to_owned(),
+        labels: Default::default(),
+        taints: Vec::new(),
+    }
 }

@@ -1,6 +1,9 @@
 //! The pure heart of sked: what was observed in, what should be done out.
 //!
 //! ```text
+//! report, agent ─kernel▶ Kernel ─┬─ + pod ─node_state▶ NodeState ─▶ readiness gate, counts
+//!                               └─ + pods ─standing▶ Standing: may anything of ours run there
+//!
 //! Fleet ─claim▶ Claims ─┬▶ label writes            (who owns which node: over all SchedExts)
 //!                       │
 //! Observed (one SchedExt, with its share of the claims) ─plan▶ Plan ─status▶ SchedExtStatus
@@ -14,12 +17,16 @@ pub mod claim;
 pub mod daemonset;
 #[cfg(test)]
 mod fixture;
+pub mod kernel;
 pub mod name;
+pub mod names;
+pub mod node_state;
 pub mod observed;
 pub mod part;
 pub mod placement;
 pub mod plan;
 pub mod shape;
+pub mod standing;
 pub mod status;
 
 pub use name::{NodeName, ObjectKey, OwnerId, Uid};

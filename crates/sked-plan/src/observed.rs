@@ -7,12 +7,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint;
+use schedkit_core::{LastWords, OpsName};
 use sked_api::SchedExt;
 
 use crate::claim::Share;
+use crate::kernel::Kernel;
 use crate::name::{NodeName, ObjectKey, Uid};
 use crate::placement::Placement;
 use crate::shape::Shape;
+use crate::standing::Standing;
 
 pub use read::NotADaemonSet;
 
@@ -28,6 +31,9 @@ pub struct Fleet {
     pub daemonsets: Vec<Arc<LiveDaemonSet>>,
     /// All pods of those DaemonSets.
     pub pods: Vec<Arc<LivePod>>,
+    /// Whether nodes can run a scheduler of ours at all, as far as their kernels have said so for
+    /// long enough. A node that is not here is not known.
+    pub standing: BTreeMap<NodeName, Standing>,
 }
 
 /// A node, trimmed to what matters here. Whether it is ready or about to go does not: the
@@ -36,6 +42,10 @@ pub struct Fleet {
 pub struct Node {
     /// Its name.
     pub name: NodeName,
+    /// This life of it.
+    pub uid: Uid,
+    /// This start of the machine.
+    pub boot_id: String,
     /// All its labels, the owner's among them.
     pub labels: BTreeMap<String, String>,
     /// What keeps pods away.
@@ -51,6 +61,8 @@ pub struct Observed {
     pub daemonsets: Vec<Arc<LiveDaemonSet>>,
     /// Pods of the DaemonSets that it controls.
     pub pods: Vec<Arc<LivePod>>,
+    /// What the kernels say of the nodes where those pods are.
+    pub kernels: BTreeMap<NodeName, Kernel>,
     /// Its part of the claims.
     pub share: Arc<Share>,
     /// What keeps pods from being made: the latest FailedCreate event of each of its DaemonSets.
@@ -101,10 +113,20 @@ pub struct LivePod {
     pub node: Option<NodeName>,
     /// Whether it is being deleted.
     pub deleting: bool,
+    /// This life of it.
+    pub uid: Uid,
     /// How it fares.
     pub state: PodState,
+    /// When its container was started last, if it runs. In whole seconds, as kubelet tells it.
+    pub started: Option<Timestamp>,
+    /// How its container ended last, if it ever did.
+    pub ending: Option<Ending>,
     /// How often its container was started again.
     pub restarts: i32,
+    /// What its readiness gate says.
+    pub gate: Option<Gate>,
+    /// Its template, as the DaemonSet controller calls it.
+    pub template: String,
     /// When it was made.
     pub created: Timestamp,
 }
@@ -126,16 +148,7 @@ pub enum PodState {
     /// Its container runs. That says nothing about the kernel.
     Running,
     /// Its container ended, and may be started again.
-    Ended {
-        /// The exit code.
-        code: i32,
-        /// kubelet's reason.
-        reason: String,
-        /// The scheduler's last words.
-        message: String,
-        /// When.
-        at: Option<Timestamp>,
-    },
+    Ended,
     /// The pod as a whole failed (evicted, refused by the node).
     Failed {
         /// In a word.
@@ -143,6 +156,54 @@ pub enum PodState {
         /// In a sentence.
         message: String,
     },
+}
+
+/// How a container ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// The exit code.
+    pub code: i32,
+    /// kubelet's reason.
+    pub reason: String,
+    /// What the scheduler said last.
+    pub words: Option<LastWords>,
+    /// When.
+    pub at: Option<Timestamp>,
+}
+
+/// What a pod's readiness gate says: whether the kernel runs this scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gate {
+    /// Whether it does.
+    pub attached: bool,
+    /// In a word.
+    pub reason: String,
+    /// Since when, in whole seconds.
+    pub since: Timestamp,
+}
+
+/// What an agent wrote about its node's kernel. Whether it can be believed is for
+/// [`crate::kernel`] to say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The Node that owns it.
+    pub owner: Option<Uid>,
+    /// The start of the machine that it is about.
+    pub boot_id: Option<String>,
+    /// What `uname -r` prints.
+    pub release: Option<String>,
+    /// Whether the kernel has sched_ext.
+    pub supported: Option<bool>,
+    /// The kernel's word for its state.
+    pub state: Option<String>,
+    /// The scheduler that is attached.
+    pub ops: Option<OpsName>,
+    /// How often a scheduler was attached since the start.
+    pub enable_seq: Option<i64>,
+    /// Since when all this has been so.
+    pub since: Option<Timestamp>,
+    /// Why something is absent.
+    pub trouble: Option<String>,
 }
 
 /// Why a DaemonSet's pods are not made.

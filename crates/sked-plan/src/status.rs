@@ -5,13 +5,14 @@
 //!                                  Trouble + what is under way ─▶ conditions, problems
 //! ```
 //!
-//! A pod that runs says nothing about the kernel: `attached` stays absent, and `Ready` Unknown at
-//! best. The same input gives the same status, and what is still true keeps its time, so that
+//! A pod that runs says nothing about the kernel: `attached` counts kernels that say so, and what no
+//! kernel says is Unknown. The same input gives the same status, and what is still true keeps its time, so that
 //! nothing is written when nothing has changed.
 
 mod condition;
 mod event;
 mod failure;
+mod nodes;
 mod pods;
 mod problem;
 mod progress;
@@ -21,7 +22,11 @@ mod trouble;
 use jiff::Timestamp;
 use sked_api::{Counts, PoolStatus, SchedExtStatus};
 
+use nodes::{Learned, Placed};
+
+use crate::node_state::NodeState;
 use crate::observed::Observed;
+use crate::part::parts;
 use crate::plan::{Outcome, Plan};
 
 pub use event::{Event, EventKind, events};
@@ -33,18 +38,22 @@ pub fn status(observed: &Observed, plan: &Plan, outcome: &Outcome) -> SchedExtSt
     if schedext.metadata.deletion_timestamp.is_some() {
         return before;
     }
-    let troubles = trouble::all(observed, plan, outcome);
-    let progress = progress::progress(observed, plan, &troubles);
+    let placed = nodes::placed(observed);
+    let troubles = trouble::all(observed, &placed, plan, outcome);
+    let progress = progress::progress(observed, &placed, plan, &troubles);
     let now = whole_seconds(observed.now);
+    let (ops, ops_template) = base_name(observed, &placed, &before);
     let (problems, more_problems) = problem::problems(observed, &troubles, &before, now);
     SchedExtStatus {
         observed_generation: schedext.metadata.generation,
         revision: Some(revision::revision(schedext)),
-        counts: Some(counts(observed)),
-        pools: pools(observed),
+        counts: Some(counts(observed, &placed)),
+        ops,
+        ops_template,
+        pools: pools(observed, &placed, &before),
         problems,
         more_problems,
-        conditions: condition::conditions(observed, &troubles, &progress, &before, now),
+        conditions: condition::conditions(observed, &placed, &troubles, &progress, &before, now),
     }
 }
 
@@ -53,24 +62,53 @@ fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
-fn counts(observed: &Observed) -> Counts {
+/// When the status has to be looked at again though nothing happens: a scheduler that is not
+/// attached in time is trouble.
+pub fn due(observed: &Observed) -> Option<Timestamp> {
+    let placed = nodes::placed(observed);
+    let later = placed.iter().filter_map(pods::deadline);
+    later.filter(|deadline| *deadline > observed.now).min()
+}
+
+fn counts(observed: &Observed, placed: &[Placed<'_>]) -> Counts {
     let share = &observed.share;
+    let of = |state: fn(&NodeState) -> bool| {
+        count(placed.iter().filter(|one| state(&one.state)).count())
+    };
     Counts {
         desired: count(share.parts.values().map(|part| part.nodes).sum()),
-        attached: None,
+        attached: nodes::attached(&placed.iter().collect::<Vec<_>>()).map(count),
+        ejected: of(|state| *state == NodeState::Ejected),
+        unknown: of(|state| matches!(state, NodeState::Unknown(_))),
         conflicted: count(share.lost.count),
+        foreign: count(share.barred.foreign),
+        unsupported: count(share.barred.unsupported),
     }
 }
 
-fn pools(observed: &Observed) -> Vec<PoolStatus> {
-    let pools = observed.schedext.spec.pools.iter();
-    let told = pools.map(|pool| {
-        let part = observed.share.parts.get(&Some(pool.name.clone()));
-        PoolStatus {
-            name: pool.name.clone(),
-            desired: count(part.map_or(0, |part| part.nodes)),
-            attached: None,
-        }
+fn base_name(observed: &Observed, placed: &[Placed<'_>], before: &SchedExtStatus) -> Learned {
+    let known = (before.ops.clone(), before.ops_template.clone());
+    match parts(&observed.schedext).next() {
+        Some(base) => nodes::learned(&nodes::of_part(observed, placed, &base), known),
+        None => known,
+    }
+}
+
+fn pools(observed: &Observed, placed: &[Placed<'_>], before: &SchedExtStatus) -> Vec<PoolStatus> {
+    let told = parts(&observed.schedext).filter_map(|part| {
+        let name = part.pool_name()?.to_owned();
+        let share = observed.share.parts.get(&Some(name.clone()));
+        let old = before.pools.iter().find(|old| old.name == name);
+        let known = old.map(|old| (old.ops.clone(), old.ops_template.clone()));
+        let placed = nodes::of_part(observed, placed, &part);
+        let (ops, ops_template) = nodes::learned(&placed, known.unwrap_or_default());
+        Some(PoolStatus {
+            name,
+            desired: count(share.map_or(0, |share| share.nodes)),
+            attached: nodes::attached(&placed).map(count),
+            ops,
+            ops_template,
+        })
     });
     told.collect()
 }

@@ -11,6 +11,7 @@ use crate::daemonset::daemonset;
 use crate::name::{NodeName, ObjectKey, Uid};
 use crate::observed::{Fleet, Node};
 use crate::part::parts;
+use crate::standing::Standing;
 
 /// A DaemonSet that there may be: its name and its pods' spec.
 type Template = (ObjectKey, PodSpec);
@@ -26,14 +27,14 @@ pub fn check_claims(fleet: &Fleet, claims: &Claims) -> Vec<Violation> {
     let mut writes: HashMap<&NodeName, &LabelWrite> = HashMap::new();
     for write in &claims.writes {
         let node = write.node.clone();
-        found.extend(judge_write(nodes.get(&write.node).copied(), write));
+        found.extend(judge_write(fleet, nodes.get(&write.node).copied(), write));
         if writes.insert(&write.node, write).is_some() {
             found.push(Violation::Muddled { node });
         }
     }
     for (uid, share) in &claims.shares {
         let has: usize = share.parts.values().map(|part| part.nodes).sum();
-        if has + share.lost.count > nodes.len() {
+        if has + share.lost.count + share.barred.count() > nodes.len() {
             found.push(Violation::TooMany { uid: uid.clone() });
         }
     }
@@ -46,18 +47,39 @@ pub fn check_claims(fleet: &Fleet, claims: &Claims) -> Vec<Violation> {
     found
 }
 
-fn judge_write(node: Option<&Node>, write: &LabelWrite) -> Option<Violation> {
+/// A quarantine is never written over, and no other reserved word while the kernel is silent unless
+/// nobody asks; a reserved word is written only by the kernel's word.
+fn judge_write(fleet: &Fleet, node: Option<&Node>, write: &LabelWrite) -> Option<Violation> {
     let name = write.node.clone();
-    let reserved = |text: &str| matches!(text, "unsupported" | "foreign" | "quarantined");
     let Some(node) = node else {
         return Some(Violation::NotToBeWritten { node: name });
     };
-    match node.labels.get(label::OWNER) {
-        Some(now) if reserved(now) => Some(Violation::NotToBeWritten { node: name }),
-        now if now != write.from.as_ref() => Some(Violation::Muddled { node: name }),
-        now if now.cloned() == write.to.map(|owner| owner.to_string()) => {
-            Some(Violation::Muddled { node: name })
+    let known = fleet.standing.get(&node.name);
+    let barred = match known {
+        Some(Standing::Barred(bar)) => Some(bar.word()),
+        Some(Standing::Free) | None => None,
+    };
+    let to = write.to.map(|mark| mark.to_string());
+    let to_owner = to.as_deref().is_some_and(|to| to.len() == 16);
+    match (
+        node.labels.get(label::OWNER).map(String::as_str),
+        to.as_deref(),
+    ) {
+        (Some("quarantined"), _) => return Some(Violation::NotToBeWritten { node: name }),
+        (Some("unsupported" | "foreign"), Some(_)) if known.is_none() => {
+            return Some(Violation::NotToBeWritten { node: name });
         }
+        (_, Some(word)) if !to_owner && Some(word) != barred => {
+            return Some(Violation::NotToBeWritten { node: name });
+        }
+        (_, Some(_)) if to_owner && barred.is_some() => {
+            return Some(Violation::NotToBeWritten { node: name });
+        }
+        _ => {}
+    }
+    match node.labels.get(label::OWNER) {
+        now if now != write.from.as_ref() => Some(Violation::Muddled { node: name }),
+        now if now.cloned() == to => Some(Violation::Muddled { node: name }),
         _ => None,
     }
 }
@@ -90,7 +112,7 @@ fn judge_node(
 ) -> Option<Violation> {
     let written = write
         .and_then(|write| write.to)
-        .map(|owner| owner.to_string());
+        .map(|mark| mark.to_string());
     let owner = match write {
         Some(_) => written.as_deref(),
         None => node.labels.get(label::OWNER).map(String::as_str),

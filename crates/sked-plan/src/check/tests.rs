@@ -6,8 +6,8 @@ use serde_json::json;
 use sked_api::label;
 
 use super::*;
-use crate::claim::{LabelWrite, claim};
-use crate::fixture::{key, live, observed, schedext};
+use crate::claim::{LabelWrite, Mark, claim};
+use crate::fixture::{key, live, node, observed, schedext};
 use crate::name::OwnerId;
 use crate::observed::{Fleet, Node};
 use crate::plan::{Plan, Step, plan};
@@ -20,9 +20,8 @@ fn fleet(owner: Option<&str>) -> Fleet {
             .map(|name| Arc::new(schedext(name, json!({"sched": "example/one:1"}))))
             .collect(),
         nodes: vec![Arc::new(Node {
-            name: "node1".into(),
             labels: label.into_iter().collect(),
-            taints: Vec::new(),
+            ..node("node1")
         })],
         ..Fleet::default()
     }
@@ -64,7 +63,10 @@ fn two_owners_and_muddled_or_forbidden_writes() {
     assert_eq!(check_claims(&reserved, &claims), vec![]);
     claims.writes.push(LabelWrite {
         from: Some("foreign".to_owned()),
-        to: Some(OwnerId::new(&Uid("uid-of-one".to_owned()), None)),
+        to: Some(Mark::Owner(OwnerId::new(
+            &Uid("uid-of-one".to_owned()),
+            None,
+        ))),
         ..write
     });
     assert_eq!(

@@ -4,9 +4,10 @@ use sked_api::label;
 
 use super::asker::Field;
 use super::door::Opening;
-use super::{EXAMPLES, LabelWrite, Share};
+use super::{EXAMPLES, LabelWrite, Mark, Share};
 use crate::name::OwnerId;
 use crate::observed::Node;
+use crate::standing::Bar;
 
 /// A contest for one node after the other; it keeps its memory, not its outcome.
 #[derive(Default)]
@@ -26,6 +27,8 @@ pub(super) enum Label<'a> {
     None,
     /// An owner, perhaps one that is gone.
     Owner(OwnerId, &'a str),
+    /// A reserved word.
+    Reserved(&'a str),
     /// Something that sked never wrote.
     Nonsense(&'a str),
 }
@@ -39,24 +42,22 @@ enum Hold {
 }
 
 impl<'a> Label<'a> {
-    /// Nothing when the label is reserved: then the node is out of the contest.
-    pub(super) fn of(node: &'a Node) -> Option<Self> {
+    /// Of a node.
+    pub(super) fn of(node: &'a Node) -> Self {
         let Some(text) = node.labels.get(label::OWNER) else {
-            return Some(Self::None);
+            return Self::None;
         };
-        if label::RESERVED.contains(&&**text) {
-            return None;
-        }
-        Some(match text.parse() {
+        match text.parse() {
             Ok(owner) => Self::Owner(owner, text),
+            Err(_) if label::RESERVED.contains(&&**text) => Self::Reserved(text),
             Err(_) => Self::Nonsense(text),
-        })
+        }
     }
 
     fn text(self) -> Option<&'a str> {
         match self {
             Self::None => None,
-            Self::Owner(_, text) | Self::Nonsense(text) => Some(text),
+            Self::Owner(_, text) | Self::Reserved(text) | Self::Nonsense(text) => Some(text),
         }
     }
 
@@ -113,8 +114,37 @@ impl Contest {
         (!right).then(|| LabelWrite {
             node: node.name.clone(),
             from: label.text().map(str::to_owned),
-            to,
+            to: to.map(Mark::Owner),
         })
+    }
+
+    /// What must be written on a node that is good for nobody: the reason, while some template
+    /// would let a pod in. A quarantine stays until somebody ends it.
+    pub(super) fn write_bar(&self, node: &Node, label: Label<'_>, bar: &Bar) -> Option<LabelWrite> {
+        let needed = !self.open.is_empty() || *bar == Bar::Quarantined;
+        let to = needed.then(|| bar.word());
+        (label.text() != to).then(|| LabelWrite {
+            node: node.name.clone(),
+            from: label.text().map(str::to_owned),
+            to: to.map(Mark::Barred),
+        })
+    }
+
+    /// Tells everybody who asked that the node is good for nobody.
+    pub(super) fn tell_bar(
+        &self,
+        field: &Field<'_>,
+        node: &Node,
+        label: Label<'_>,
+        bar: &Bar,
+        shares: &mut [Share],
+    ) {
+        for (asker, _) in &self.asks {
+            shares[*asker].barred.add(&node.name, bar);
+        }
+        if label.text() != Some(bar.word()) {
+            self.tell_to_wait(field, node, label, shares);
+        }
     }
 
     /// Tells everybody who asked what came of it.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sked_api::{SchedExt, label};
 
 use super::*;
-use crate::fixture::{key, live, pod, schedext};
+use crate::fixture::{key, live, node, pod, schedext};
 use crate::observed::{LiveDaemonSet, PodState};
 
 fn asks(name: &str, priority: i32, created: &str) -> SchedExt {
@@ -24,9 +24,8 @@ fn fleet(schedexts: &[SchedExt], owner: Option<String>) -> Fleet {
     Fleet {
         schedexts: schedexts.iter().cloned().map(Arc::new).collect(),
         nodes: vec![Arc::new(Node {
-            name: "node1".into(),
             labels: label.into_iter().collect(),
-            taints: Vec::new(),
+            ..node("node1")
         })],
         ..Fleet::default()
     }
@@ -79,7 +78,7 @@ fn the_loser_is_told_and_everybody_new_waits() {
     assert_eq!(share("a").parts[&None].waits_for, vec!["node1".into()]);
     assert_eq!(share("b").parts[&None].waits_for, vec![]);
     assert_eq!(claims.writes.len(), 1);
-    assert_eq!(claims.writes[0].to, Some(owner("a")));
+    assert_eq!(claims.writes[0].to, Some(Mark::Owner(owner("a"))));
 }
 
 #[test]
@@ -106,8 +105,51 @@ fn reserved_nodes_are_nobodys_and_no_conflict() {
         assert_eq!(claims.writes, vec![]);
         for share in claims.shares.values() {
             assert_eq!((share.parts[&None].nodes, share.lost.count), (0, 0));
+            assert_eq!((share.barred.count(), share.barred.nodes.len()), (1, 1));
         }
     }
+}
+
+#[test]
+fn a_node_whose_kernel_bars_it_is_labelled_while_anybody_would_come() {
+    let foreign = Bar::Foreign(Some("lab".parse().unwrap()));
+    let old = Bar::Unsupported("6.1.0".to_owned());
+    let (a, b) = (asks("a", 0, "2026-01-01"), asks("b", 0, "2026-01-01"));
+    for bar in [foreign, old] {
+        let barred = |asks: &[SchedExt], label: Option<&str>| {
+            let mut fleet = fleet(asks, label.map(str::to_owned));
+            let standing = Standing::Barred(bar.clone());
+            fleet.standing.insert("node1".into(), standing);
+            claim(&fleet)
+        };
+        let alone = barred(std::slice::from_ref(&a), None);
+        assert_eq!(alone.writes[0].to, Some(Mark::Barred(bar.word())));
+        let share = &alone.shares[&Uid("uid-of-a".to_owned())];
+        assert_eq!(share.parts[&None].nodes, 0);
+        assert_eq!(share.parts[&None].waits_for, vec!["node1".into()]);
+        assert_eq!(share.barred.nodes, vec![("node1".into(), bar.clone())]);
+        let owned = barred(&[a.clone(), b.clone()], Some(&owner("a").to_string()));
+        assert_eq!(owned.writes[0].to, Some(Mark::Barred(bar.word())));
+        assert_eq!(barred(&[], None).writes, vec![], "nobody asks");
+        assert_eq!(barred(&[], Some(bar.word())).writes[0].to, None);
+        assert_eq!(barred(&[a.clone()], Some(bar.word())).writes, vec![]);
+    }
+}
+
+#[test]
+fn a_node_comes_back_when_its_kernel_says_so_and_not_before() {
+    let (a, b) = (asks("a", 0, "2026-01-01"), asks("b", 0, "2026-01-02"));
+    for word in ["unsupported", "foreign"] {
+        let mut free = fleet(&[a.clone(), b.clone()], Some(word.to_owned()));
+        assert_eq!(claim(&free).writes, vec![], "silent");
+        free.standing.insert("node1".into(), Standing::Free);
+        assert_eq!(claim(&free).writes[0].to, Some(Mark::Owner(owner("a"))));
+        free.schedexts.truncate(1);
+        assert_eq!(claim(&free).writes[0].to, None);
+    }
+    let mut quarantined = fleet(&[a], Some("quarantined".to_owned()));
+    quarantined.standing.insert("node1".into(), Standing::Free);
+    assert_eq!(claim(&quarantined).writes, vec![]);
 }
 
 #[test]

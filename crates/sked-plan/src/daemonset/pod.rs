@@ -1,6 +1,9 @@
 //! The machine as the scheduler sees it, and the paths of it that a scheduler needs.
 
-use k8s_openapi::api::core::v1::{HostPathVolumeSource, PodSpec, Volume, VolumeMount};
+use k8s_openapi::api::core::v1::{
+    HostPathVolumeSource, PodReadinessGate, PodSpec, Volume, VolumeMount,
+};
+use sked_api::label;
 
 use super::{affinity, container};
 use crate::part::Part;
@@ -27,6 +30,11 @@ pub(super) fn pod(part: &Part<'_>) -> PodSpec {
         host_pid: Some(true),
         image_pull_secrets: Some(spec.image_pull_secrets.clone()).filter(|all| !all.is_empty()),
         node_selector: Some(part.node_selector().clone()).filter(|all| !all.is_empty()),
+        // Ready is what the kernel says, for everybody who looks: kubectl rollout status, a
+        // disruption budget, and the rolling update itself, which stops at what does not attach.
+        readiness_gates: Some(vec![PodReadinessGate {
+            condition_type: label::ATTACHED_GATE.to_owned(),
+        }]),
         priority_class_name: class.filter(|class| !class.is_empty()),
         termination_grace_period_seconds: Some(GRACE_SECONDS),
         tolerations: Some(spec.tolerations.clone()).filter(|all| !all.is_empty()),

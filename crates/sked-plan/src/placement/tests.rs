@@ -14,9 +14,8 @@ fn node(taints: &[(&str, &str, &str)]) -> Node {
         time_added: None,
     };
     Node {
-        name: "node1".into(),
-        labels: BTreeMap::new(),
         taints: taints.iter().map(taint).collect(),
+        ..crate::fixture::node("node1")
     }
 }
 

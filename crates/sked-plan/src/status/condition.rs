@@ -2,11 +2,15 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use schedkit_core::OpsName;
 use sked_api::{ConditionType, Reason, SchedExtStatus};
 
+use super::nodes::Placed;
 use super::progress::Progress;
 use super::trouble::Trouble;
+use crate::node_state::NodeState;
 use crate::observed::Observed;
+use crate::standing::Bar;
 
 /// What one condition says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +27,7 @@ const UNKNOWN: &str = "Unknown";
 /// All four, always, in one order.
 pub(super) fn conditions(
     observed: &Observed,
+    placed: &[Placed<'_>],
     troubles: &[Trouble],
     progress: &Progress,
     before: &SchedExtStatus,
@@ -31,7 +36,7 @@ pub(super) fn conditions(
     let degraded = degraded(troubles);
     let progressing = progressing(progress);
     let conflicted = conflicted(observed);
-    let ready = ready(observed, &degraded, &progressing, &conflicted);
+    let ready = ready(observed, placed, [&degraded, &progressing, &conflicted]);
     let words = [
         (ConditionType::Ready, ready),
         (ConditionType::Progressing, progressing),
@@ -54,8 +59,9 @@ pub(super) fn conditions(
     words.into_iter().map(condition).collect()
 }
 
-/// Computed from the others. Never true: nobody on the nodes says yet what the kernel says.
-fn ready(observed: &Observed, degraded: &Word, progressing: &Word, conflicted: &Word) -> Word {
+/// Computed from the others, and from the kernels: of every wanted node the kernel must say so.
+fn ready(observed: &Observed, placed: &[Placed<'_>], others: [&Word; 3]) -> Word {
+    let [degraded, progressing, conflicted] = others;
     let not = |word: &Word| Word {
         status: NO,
         ..word.clone()
@@ -66,24 +72,69 @@ fn ready(observed: &Observed, degraded: &Word, progressing: &Word, conflicted: &
     if progressing.status == YES {
         return not(progressing);
     }
-    if observed.share.parts.values().any(|part| part.nodes > 0) {
-        return Word {
-            status: UNKNOWN,
-            reason: Reason::NoKernelReport,
-            message: "no agent reports what the nodes' kernels say, so nobody knows whether the \
-                      scheduler is attached"
-                .to_owned(),
-        };
+    let nodes = observed.share.parts.values().map(|part| part.nodes).sum();
+    if nodes > 0 {
+        return by_kernels(placed, nodes);
     }
     if conflicted.status == YES {
         return not(conflicted);
     }
+    let (reason, message) = match observed.share.barred.count() {
+        0 => (
+            Reason::NoNodes,
+            "no node matches: see nodeSelector, affinity and tolerations, and the nodes' labels and \
+             taints",
+        ),
+        _ if observed.share.barred.unsupported > 0 => (
+            Reason::UnsupportedKernel,
+            "no node that matches has a kernel with sched_ext",
+        ),
+        _ => (
+            Reason::Quarantined,
+            "every node that matches is left out after failures",
+        ),
+    };
     Word {
         status: NO,
-        reason: Reason::NoNodes,
-        message: "no node matches: see nodeSelector, affinity and tolerations, and the nodes' \
-                  labels and taints"
-            .to_owned(),
+        reason,
+        message: message.to_owned(),
+    }
+}
+
+/// What the kernels say. One that says nothing leaves all open.
+fn by_kernels(placed: &[Placed<'_>], nodes: usize) -> Word {
+    let unknown = placed.iter().filter_map(|one| match &one.state {
+        NodeState::Unknown(silence) => Some((&one.pod.node, silence)),
+        _ => None,
+    });
+    let silent = unknown.clone().count();
+    if let Some((node, silence)) = unknown.min() {
+        let node = node.as_ref().map_or("a node", |node| &node.0);
+        let more = match silent - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        return Word {
+            status: UNKNOWN,
+            reason: Reason::NoKernelReport,
+            message: format!("node {node}: {silence}{more}"),
+        };
+    }
+    let attached = |one: &&Placed<'_>| matches!(one.state, NodeState::Attached(_));
+    match placed.iter().filter(attached).count() {
+        attached if attached < nodes => Word {
+            status: NO,
+            reason: Reason::RollingOut,
+            message: format!("{attached} of {nodes} nodes are attached"),
+        },
+        _ => Word {
+            status: YES,
+            reason: Reason::Attached,
+            message: match nodes {
+                1 => "the node's kernel runs it".to_owned(),
+                _ => format!("the kernels of all {nodes} nodes run it"),
+            },
+        },
     }
 }
 
@@ -136,7 +187,28 @@ fn degraded(troubles: &[Trouble]) -> Word {
     }
 }
 
+/// A scheduler of somebody else's goes before another SchedExt: it is what nobody asked for.
 fn conflicted(observed: &Observed) -> Word {
+    let barred = &observed.share.barred;
+    let foreign = barred.nodes.iter().find_map(|(node, bar)| match bar {
+        Bar::Foreign(ops) => Some((node, ops)),
+        Bar::Unsupported(_) | Bar::Quarantined => None,
+    });
+    if let Some((node, ops)) = foreign {
+        let ops = ops.as_ref().map_or("a scheduler", OpsName::as_str);
+        let more = match barred.foreign - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more nodes)"),
+        };
+        return Word {
+            status: YES,
+            reason: Reason::ForeignScheduler,
+            message: format!(
+                "the kernel of {node} runs {ops}, which sked did not start and leaves alone{more}: \
+                 end it, and the node comes back by itself"
+            ),
+        };
+    }
     let lost = &observed.share.lost;
     let Some((node, winner)) = lost.nodes.first() else {
         return Word {

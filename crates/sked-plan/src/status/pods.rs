@@ -1,45 +1,90 @@
 //! What a pod's state means for its node.
 
-use schedkit_core::{LastWords, foreign};
+use jiff::{SignedDuration, Timestamp};
+use schedkit_core::foreign;
 use sked_api::Reason;
 
+use super::nodes::Placed;
 use super::trouble::Trouble;
-use crate::observed::{LivePod, PodState};
+use crate::node_state::NodeState;
+use crate::observed::{Ending, LivePod, PodState};
 
 /// So often a scheduler may let go without anybody being to blame.
 const RESTARTS_WITHOUT_BLAME: i32 = 3;
+/// So long a scheduler may run before its kernel attaches it.
+const ATTACH_DEADLINE: SignedDuration = SignedDuration::from_secs(60);
 
-/// What is wrong with a pod, if anything is. One that is going is nobody's trouble.
-pub(super) fn trouble(pod: &LivePod) -> Option<Trouble> {
-    if pod.deleting {
-        return None;
-    }
-    let (reason, message, since) = match &pod.state {
-        PodState::Starting | PodState::Running | PodState::Unscheduled(None) => return None,
-        PodState::Unscheduled(Some(why)) => (Reason::PodPending, pending(why), pod.created),
+/// What is wrong with a pod or its node, if anything is.
+pub(super) fn trouble(placed: &Placed<'_>, now: Timestamp) -> Option<Trouble> {
+    let pod = placed.pod;
+    let trouble = |reason, message, since| Trouble {
+        node: pod.node.clone(),
+        since: Some(since),
+        ..Trouble::overall(reason, message)
+    };
+    match &pod.state {
+        PodState::Starting | PodState::Unscheduled(None) => None,
+        PodState::Unscheduled(Some(why)) => {
+            Some(trouble(Reason::PodPending, pending(why), pod.created))
+        }
         PodState::Waiting { reason, message } => {
             let (reason, message) = waiting(reason, message);
-            (reason, message, pod.created)
+            Some(trouble(reason, message, pod.created))
         }
-        PodState::Ended {
-            code,
-            reason,
-            message,
-            at,
-        } => {
-            let told = ended(pod, *code, reason, message)?;
-            (Reason::SchedulerEnded, told, at.unwrap_or(pod.created))
-        }
-        PodState::Failed { reason, message } => {
-            (Reason::PodFailed, failed(reason, message), pod.created)
-        }
-    };
-    Some(Trouble {
-        reason,
+        PodState::Failed { reason, message } => Some(trouble(
+            Reason::PodFailed,
+            failed(reason, message),
+            pod.created,
+        )),
+        PodState::Ended => ended(placed, pod.ending.as_ref()?),
+        PodState::Running => running(placed, now),
+    }
+}
+
+/// When a scheduler that is on its way is overdue, if it can be.
+pub(super) fn deadline(placed: &Placed<'_>) -> Option<Timestamp> {
+    let waits = placed.state == NodeState::Attaching && placed.pod.state == PodState::Running;
+    let started = placed.pod.started.filter(|_| waits)?;
+    started.checked_add(ATTACH_DEADLINE).ok()
+}
+
+fn running(placed: &Placed<'_>, now: Timestamp) -> Option<Trouble> {
+    let pod = placed.pod;
+    let trouble = |reason, message: &str, since| Trouble {
         node: pod.node.clone(),
-        message,
-        since: Some(since),
-    })
+        since,
+        ..Trouble::overall(reason, message.to_owned())
+    };
+    match &placed.state {
+        NodeState::Ejected => ended(placed, pod.ending.as_ref()?),
+        NodeState::Detached => match &pod.ending {
+            // Of a container before this one.
+            Some(ending) if !was_attached_since(pod, ending) => ended(placed, ending),
+            _ => Some(trouble(
+                Reason::Detached,
+                "the kernel does not run it any more, and its process is still there: why is told \
+                 when it ends; see its log with kubectl logs",
+                None,
+            )),
+        },
+        NodeState::Attaching if deadline(placed).is_some_and(|deadline| deadline <= now) => {
+            Some(trouble(
+                Reason::NotAttached,
+                "it has run for a minute and the kernel has not attached it: see its log with \
+                 kubectl logs, and whether the image is a scheduler for this kernel",
+                pod.started,
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the gate was open after that ending: then what is wrong now is something new.
+fn was_attached_since(pod: &LivePod, ending: &Ending) -> bool {
+    match (&pod.gate, ending.at) {
+        (Some(gate), Some(at)) => gate.since >= at && gate.reason == "Detached" || gate.attached,
+        _ => false,
+    }
 }
 
 fn pending(why: &str) -> String {
@@ -75,27 +120,37 @@ fn waiting(reason: &str, message: &str) -> (Reason, String) {
 }
 
 /// Nothing when it let go without blame and is started again.
-fn ended(pod: &LivePod, code: i32, reason: &str, message: &str) -> Option<String> {
-    let words = LastWords::parse(message);
-    let benign = words
-        .as_ref()
-        .map_or(code == 0, |words| words.reason.is_benign());
-    if benign && pod.restarts < RESTARTS_WITHOUT_BLAME {
+fn ended(placed: &Placed<'_>, ending: &Ending) -> Option<Trouble> {
+    let pod = placed.pod;
+    if ending.is_benign() && pod.restarts < RESTARTS_WITHOUT_BLAME {
         return None;
     }
-    let Some(words) = words else {
-        let word = if reason.is_empty() {
-            "no reason"
-        } else {
-            reason
-        };
-        return Some(format!(
-            "the scheduler ended with exit code {code} ({}) and said nothing; see its log with \
-             kubectl logs --previous",
-            foreign::brief(word)
-        ));
+    let reason = match placed.state {
+        NodeState::Ejected => Reason::Ejected,
+        _ => Reason::SchedulerEnded,
     };
-    let word = words.reason.word();
+    let word = ending.words.as_ref().map(|words| words.reason.word());
+    Some(Trouble {
+        node: pod.node.clone(),
+        since: Some(ending.at.unwrap_or(pod.created)),
+        word,
+        ..Trouble::overall(reason, last_words(ending))
+    })
+}
+
+fn last_words(ending: &Ending) -> String {
+    let Some(words) = &ending.words else {
+        let word = match ending.reason.as_str() {
+            "" => "no reason",
+            reason => reason,
+        };
+        return format!(
+            "the scheduler ended with exit code {} ({}) and said nothing; see its log with kubectl \
+             logs --previous",
+            ending.code,
+            foreign::brief(word)
+        );
+    };
     let said = match words.message.as_str() {
         "" => String::new(),
         message => format!(" ({message})"),
@@ -104,14 +159,13 @@ fn ended(pod: &LivePod, code: i32, reason: &str, message: &str) -> Option<String
         .reason
         .remedy()
         .unwrap_or("see its log with kubectl logs --previous");
-    Some(format!("{word}: {}{said}; {remedy}", words.reason))
+    format!("{}: {}{said}; {remedy}", words.reason.word(), words.reason)
 }
 
 fn failed(reason: &str, message: &str) -> String {
-    let word = if reason.is_empty() {
-        "no reason"
-    } else {
-        reason
+    let word = match reason {
+        "" => "no reason",
+        reason => reason,
     };
     format!(
         "the node refused or evicted the pod ({}): {}; see the node's conditions",

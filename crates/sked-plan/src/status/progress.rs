@@ -2,10 +2,12 @@
 
 use sked_api::Reason;
 
+use super::nodes::Placed;
 use super::pods;
 use super::trouble::Trouble;
 use crate::name::NodeName;
-use crate::observed::{LiveDaemonSet, LivePod, Observed, PodState};
+use crate::node_state::NodeState;
+use crate::observed::{LiveDaemonSet, Observed, PodState};
 use crate::part::uid;
 use crate::plan::{Held, Plan, Step, Until};
 
@@ -22,7 +24,12 @@ pub(super) enum Progress {
 
 /// What waits comes first: it holds up all the rest. Without nodes nothing is under way, whatever
 /// the DaemonSet controller has seen by now.
-pub(super) fn progress(observed: &Observed, plan: &Plan, troubles: &[Trouble]) -> Progress {
+pub(super) fn progress(
+    observed: &Observed,
+    placed: &[Placed<'_>],
+    plan: &Plan,
+    troubles: &[Trouble],
+) -> Progress {
     if let Some(held) = plan.held.first() {
         return waiting(held);
     }
@@ -36,13 +43,18 @@ pub(super) fn progress(observed: &Observed, plan: &Plan, troubles: &[Trouble]) -
         return Progress::Stuck(reason);
     }
     let nodes: usize = observed.share.parts.values().map(|part| part.nodes).sum();
-    match under_way(observed, plan, nodes) {
+    match under_way(observed, placed, plan, nodes) {
         Some(message) if nodes > 0 => Progress::UnderWay(Reason::RollingOut, message),
         _ => Progress::Done,
     }
 }
 
-fn under_way(observed: &Observed, plan: &Plan, nodes: usize) -> Option<String> {
+fn under_way(
+    observed: &Observed,
+    placed: &[Placed<'_>],
+    plan: &Plan,
+    nodes: usize,
+) -> Option<String> {
     if plan
         .steps
         .iter()
@@ -61,11 +73,12 @@ fn under_way(observed: &Observed, plan: &Plan, nodes: usize) -> Option<String> {
         let seen = "have a pod of the latest template";
         return Some(format!("{updated} of {desired} nodes {seen}"));
     }
-    match observed.pods.iter().filter(|pod| is_starting(pod)).count() {
-        0 => None,
-        1 => Some("1 pod is starting".to_owned()),
-        pods => Some(format!("{pods} pods are starting")),
+    if !placed.iter().any(|one| is_starting(one, observed)) {
+        return None;
     }
+    let attached = |one: &&Placed<'_>| matches!(one.state, NodeState::Attached(_));
+    let attached = placed.iter().filter(attached).count();
+    Some(format!("{attached} of {nodes} nodes are attached"))
 }
 
 fn waiting(held: &Held) -> Progress {
@@ -103,12 +116,12 @@ fn is_behind(live: &LiveDaemonSet) -> bool {
     live.observed_generation < live.generation || live.updated < live.desired
 }
 
-/// Also one that let go without blame and is started again.
-fn is_starting(pod: &LivePod) -> bool {
-    !pod.deleting
-        && match pod.state {
-            PodState::Starting | PodState::Unscheduled(_) => true,
-            PodState::Ended { .. } => pods::trouble(pod).is_none(),
-            PodState::Running | PodState::Waiting { .. } | PodState::Failed { .. } => false,
-        }
+/// Also one that let go without blame and is started again. One that is overdue is trouble.
+fn is_starting(placed: &Placed<'_>, observed: &Observed) -> bool {
+    let on_its_way = match placed.pod.state {
+        PodState::Starting | PodState::Unscheduled(_) | PodState::Ended => true,
+        PodState::Running => placed.state == NodeState::Attaching,
+        PodState::Waiting { .. } | PodState::Failed { .. } => false,
+    };
+    on_its_way && pods::trouble(placed, observed.now).is_none()
 }

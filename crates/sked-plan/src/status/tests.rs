@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use schedkit_core::LastWords;
 use serde_json::json;
 use sked_api::{Reason, SchedExt, SchedExtStatus};
 
 use super::*;
 use crate::fixture::{key, live, observed, pod, schedext};
+use crate::kernel::{Kernel, Silence};
 use crate::name::Uid;
-use crate::observed::{PodState, Refusal};
+use crate::observed::{Ending, Gate, PodState, Refusal};
 use crate::plan::{Attempt, Failure, plan};
+use crate::standing::Bar;
 
 fn one() -> SchedExt {
     schedext("one", json!({"sched": "example/one:1"}))
@@ -42,6 +45,15 @@ const CALM: [&str; 4] = [
     "Degraded=False/AsExpected",
     "Conflicted=False/NoConflict",
 ];
+
+fn ending(code: i32, message: &str) -> Ending {
+    Ending {
+        code,
+        reason: "Error".to_owned(),
+        words: LastWords::parse(message),
+        at: None,
+    }
+}
 
 #[test]
 fn a_pod_that_runs_is_not_called_attached() {
@@ -84,49 +96,59 @@ fn each_state_of_a_pod_has_its_word() {
         reason: reason.to_owned(),
         message: "no such image".to_owned(),
     };
-    let ended = |code, message: &str| PodState::Ended {
-        code,
-        reason: "Error".to_owned(),
-        message: message.to_owned(),
-        at: None,
-    };
+    let ended = |code, message: &str| (PodState::Ended, Some(ending(code, message)));
+    let only = |state| (state, None);
     let failed = PodState::Failed {
         reason: "Evicted".to_owned(),
         message: String::new(),
     };
     let stall = "EXIT: runnable task stall (stress[412] failed to run for 30.2s)";
-    for (state, reason, text) in [
+    for ((state, ending), reason, word, text) in [
         (
-            waiting("ImagePullBackOff"),
+            only(waiting("ImagePullBackOff")),
             Reason::ImageError,
+            "ImageError",
             "imagePullSecrets",
         ),
         (
-            waiting("CreateContainerError"),
+            only(waiting("CreateContainerError")),
             Reason::ContainerError,
+            "ContainerError",
             "cannot start",
         ),
         (
             ended(1, stall),
-            Reason::SchedulerEnded,
+            Reason::Ejected,
+            "Stall",
             "Stall: it left a task waiting",
         ),
-        (ended(137, ""), Reason::SchedulerEnded, "exit code 137"),
-        (failed, Reason::PodFailed, "Evicted"),
         (
-            PodState::Unscheduled(Some("no room".to_owned())),
+            ended(1, "libbpf: failed to open system Kconfig"),
+            Reason::SchedulerEnded,
+            "LoadFailedKconfig",
+            "CONFIG_IKCONFIG_PROC",
+        ),
+        (
+            ended(137, ""),
+            Reason::SchedulerEnded,
+            "SchedulerEnded",
+            "exit code 137",
+        ),
+        (only(failed), Reason::PodFailed, "PodFailed", "Evicted"),
+        (
+            only(PodState::Unscheduled(Some("no room".to_owned()))),
             Reason::PodPending,
+            "PodPending",
             "no room",
         ),
     ] {
         let mut observed = settled();
-        observed.pods = vec![pod("one", "node1", state)];
+        let mut pod = pod("one", "node1", state);
+        Arc::make_mut(&mut pod).ending = ending;
+        observed.pods = vec![pod];
         let status = said(&observed);
         let problem = &status.problems[0];
-        assert_eq!(
-            (&*problem.node, &*problem.reason),
-            ("node1", reason.as_str())
-        );
+        assert_eq!((&*problem.node, &*problem.reason), ("node1", word));
         assert!(problem.message.contains(text), "{}", problem.message);
         let degraded = format!("Degraded=True/{}", reason.as_str());
         assert_eq!(
@@ -143,16 +165,9 @@ fn a_scheduler_that_let_go_without_blame_is_only_on_its_way() {
     let mut observed = settled();
     let words_of_it =
         "EXIT: unregistered from the main kernel (cpu 1 going offline, exiting scheduler)";
-    observed.pods = vec![pod(
-        "one",
-        "node1",
-        PodState::Ended {
-            code: 86,
-            reason: "Error".to_owned(),
-            message: words_of_it.to_owned(),
-            at: None,
-        },
-    )];
+    let mut pod = pod("one", "node1", PodState::Ended);
+    Arc::make_mut(&mut pod).ending = Some(ending(86, words_of_it));
+    observed.pods = vec![pod];
     assert_eq!(
         words(&said(&observed))[1..3],
         ["Progressing=True/RollingOut", CALM[2]]
@@ -374,4 +389,137 @@ fn where_it_runs_is_no_part_of_the_revision() {
     assert_ne!(first, revision(json!({"sched": "a", "args": ["x"]})));
     let two = revision(json!({"sched": "a", "args": ["x", "y"]}));
     assert_ne!(two, revision(json!({"sched": "a", "args": ["xy"]})));
+}
+
+/// Two nodes with a pod each, started at second 1000 of all time; now is long after.
+fn two_nodes(kernels: [Kernel; 2]) -> Observed {
+    let mut observed = settled();
+    for (node, kernel) in ["node1", "node2"].into_iter().zip(kernels) {
+        let mut pod = pod("one", node, PodState::Running);
+        Arc::make_mut(&mut pod).started = Some(Timestamp::from_second(1000).unwrap());
+        observed.pods.push(pod);
+        observed.kernels.insert(node.into(), kernel);
+    }
+    observed
+}
+
+fn enabled(ops: &str) -> Kernel {
+    Kernel::Enabled {
+        ops: ops.parse().unwrap(),
+        since: Timestamp::from_second(1001).unwrap(),
+    }
+}
+
+#[test]
+fn ready_is_what_every_kernel_says() {
+    let status = said(&two_nodes([enabled("lab"), enabled("lab")]));
+    assert_eq!(words(&status)[0], "Ready=True/Attached");
+    let counts = status.counts.unwrap();
+    assert_eq!((counts.desired, counts.attached), (2, Some(2)));
+    assert_eq!(
+        (status.ops.as_deref(), status.problems.len()),
+        (Some("lab"), 0)
+    );
+    assert_eq!(status.ops_template.as_deref(), Some("first"));
+
+    let silent = Kernel::Unknown(Silence::NoAgent);
+    let status = said(&two_nodes([enabled("lab"), silent]));
+    assert_eq!(words(&status)[0], CALM[0]);
+    let counts = status.counts.unwrap();
+    assert_eq!((counts.attached, counts.unknown), (Some(1), 1));
+    assert!(status.conditions[0].message.contains("node2"), "{status:?}");
+}
+
+#[test]
+fn a_kernel_that_let_go_is_told_at_once_and_why_as_soon_as_it_is_known() {
+    let mut observed = two_nodes([enabled("lab"), Kernel::Disabled]);
+    Arc::make_mut(&mut observed.pods[1]).gate = Some(Gate {
+        attached: true,
+        reason: "Attached".to_owned(),
+        since: Timestamp::from_second(1001).unwrap(),
+    });
+    let status = said(&observed);
+    assert_eq!(words(&status)[2], "Degraded=True/Detached");
+    assert_eq!(words(&status)[0], "Ready=False/Detached");
+    // The process ends and is started again before anybody looks: the reason stays.
+    let pod = Arc::make_mut(&mut observed.pods[1]);
+    pod.restarts = 1;
+    pod.started = Some(Timestamp::from_second(2000).unwrap());
+    pod.ending = Some(Ending {
+        at: Some(Timestamp::from_second(1999).unwrap()),
+        ..ending(1, "EXIT: runnable task stall (x[1] failed to run for 5.0s)")
+    });
+    let status = said(&observed);
+    assert_eq!(words(&status)[2], "Degraded=True/Ejected");
+    assert_eq!(
+        (&*status.problems[0].reason, &*status.problems[0].node),
+        ("Stall", "node2")
+    );
+    assert_eq!(status.counts.unwrap().ejected, 1);
+    let since = Timestamp::from_second(2001).unwrap();
+    let ops = "lab".parse().unwrap();
+    observed
+        .kernels
+        .insert("node2".into(), Kernel::Enabled { ops, since });
+    assert_eq!(words(&said(&observed))[0], "Ready=True/Attached");
+}
+
+#[test]
+fn a_scheduler_that_does_not_attach_is_on_its_way_until_it_is_overdue() {
+    let mut observed = two_nodes([enabled("lab"), Kernel::Disabled]);
+    observed.now = Timestamp::from_second(1059).unwrap();
+    assert_eq!(words(&said(&observed))[1], "Progressing=True/RollingOut");
+    let due = due(&observed).unwrap();
+    assert_eq!(due, Timestamp::from_second(1060).unwrap());
+    observed.now = due;
+    assert_eq!(words(&said(&observed))[2], "Degraded=True/NotAttached");
+    assert_eq!(super::due(&observed), None);
+}
+
+#[test]
+fn another_name_of_the_same_template_is_somebody_elses() {
+    let mut observed = two_nodes([enabled("lab_1.0"), enabled("lab_1.1")]);
+    let first = said(&observed);
+    assert_eq!(first.ops.as_deref(), Some("lab_1.0"));
+    assert_eq!(words(&first)[0], "Ready=True/Attached", "another version");
+    Arc::make_mut(&mut observed.schedext).status = Some(first);
+    observed.kernels.insert("node2".into(), enabled("rusty"));
+    let counts = said(&observed).counts.unwrap();
+    assert_eq!(counts.attached, Some(1));
+    // Another template may be another scheduler.
+    let pod = Arc::make_mut(&mut observed.pods[1]);
+    pod.template = "second".to_owned();
+    pod.created = Timestamp::from_second(5).unwrap();
+    let status = said(&observed);
+    assert_eq!(status.counts.unwrap().attached, Some(2));
+    assert_eq!(
+        (status.ops.as_deref(), status.ops_template.as_deref()),
+        (Some("rusty"), Some("second"))
+    );
+}
+
+#[test]
+fn nodes_that_are_left_out_are_named_with_the_reason() {
+    let mut observed = two_nodes([enabled("lab"), enabled("lab")]);
+    let share = Arc::make_mut(&mut observed.share);
+    share.barred.foreign = 1;
+    share.barred.unsupported = 1;
+    share.barred.nodes = vec![
+        ("node3".into(), Bar::Foreign(Some("rusty".parse().unwrap()))),
+        ("node4".into(), Bar::Unsupported("6.1.0".to_owned())),
+    ];
+    let status = said(&observed);
+    assert_eq!(words(&status)[0], "Ready=True/Attached");
+    assert_eq!(words(&status)[3], "Conflicted=True/ForeignScheduler");
+    assert!(status.conditions[3].message.contains("rusty"));
+    let problems: Vec<_> = status.problems.iter().map(|one| &*one.reason).collect();
+    assert_eq!(problems, ["ForeignScheduler", "UnsupportedKernel"]);
+    let counts = status.counts.unwrap();
+    assert_eq!((counts.foreign, counts.unsupported), (1, 1));
+    Arc::make_mut(&mut observed.share)
+        .parts
+        .get_mut(&None)
+        .unwrap()
+        .nodes = 0;
+    assert_eq!(words(&said(&observed))[0], "Ready=False/ForeignScheduler");
 }

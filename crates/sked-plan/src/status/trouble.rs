@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use schedkit_core::foreign;
 use sked_api::Reason;
 
+use super::nodes::Placed;
 use super::{failure, pods};
 use crate::name::{NodeName, ObjectKey};
 use crate::observed::{LiveDaemonSet, Observed, Refusal};
@@ -20,6 +21,8 @@ pub(super) struct Trouble {
     pub(super) message: String,
     /// Since when, if that can be seen.
     pub(super) since: Option<Timestamp>,
+    /// A closer word than the reason: how a scheduler ended.
+    pub(super) word: Option<&'static str>,
 }
 
 impl Trouble {
@@ -30,12 +33,18 @@ impl Trouble {
             node: None,
             message,
             since: None,
+            word: None,
         }
     }
 }
 
 /// All of it. Nodes that others have are told apart: they are nothing wrong.
-pub(super) fn all(observed: &Observed, plan: &Plan, outcome: &Outcome) -> Vec<Trouble> {
+pub(super) fn all(
+    observed: &Observed,
+    placed: &[Placed<'_>],
+    plan: &Plan,
+    outcome: &Outcome,
+) -> Vec<Trouble> {
     let taken = plan
         .taken
         .iter()
@@ -52,7 +61,9 @@ pub(super) fn all(observed: &Observed, plan: &Plan, outcome: &Outcome) -> Vec<Tr
         .refusals
         .iter()
         .filter_map(|one| refused(observed, one));
-    let pods = observed.pods.iter().filter_map(|pod| pods::trouble(pod));
+    let pods = placed
+        .iter()
+        .filter_map(|placed| pods::trouble(placed, observed.now));
     let overall = taken.chain(failed).chain(spec).chain(refused);
     overall.chain(pods).collect()
 }

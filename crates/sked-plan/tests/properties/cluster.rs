@@ -1,6 +1,7 @@
 //! A cluster in memory: it takes writes, and its DaemonSet controller, scheduler and garbage
 //! collector do what real ones do, when they are told to.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -11,6 +12,7 @@ use sked_plan::claim::{Claims, LabelWrite, claim};
 use sked_plan::daemonset::overlay;
 use sked_plan::observed::PodState;
 use sked_plan::plan::{Plan, Step, plan};
+use sked_plan::standing::Standing;
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed, Uid};
 
 use crate::filled_in::filled_in;
@@ -22,6 +24,8 @@ pub(crate) struct Cluster {
     pub(crate) nodes: Vec<Node>,
     pub(crate) daemonsets: Vec<Value>,
     pub(crate) pods: Vec<LivePod>,
+    /// What the nodes' kernels have said for long enough.
+    pub(crate) standing: BTreeMap<NodeName, Standing>,
     pub(crate) born: u64,
 }
 
@@ -40,6 +44,7 @@ impl Cluster {
             nodes: self.nodes.iter().cloned().map(Arc::new).collect(),
             daemonsets: self.daemonsets.iter().map(live).collect(),
             pods: self.pods.iter().cloned().map(Arc::new).collect(),
+            standing: self.standing.clone(),
         }
     }
 
@@ -57,6 +62,7 @@ impl Cluster {
             schedext: Arc::new(schedext.clone()),
             pods: fleet.pods.iter().filter(|pod| ours(pod)).cloned().collect(),
             share: claims.shares.get(&uid).cloned().unwrap_or_default(),
+            kernels: BTreeMap::new(),
             refusals: Vec::new(),
             now: Timestamp::from_second(1_700_000_000).unwrap(),
             daemonsets: fleet.daemonsets,
@@ -229,7 +235,12 @@ fn pod(daemonset: &Value, node: &NodeName, uid: Uid) -> LivePod {
         daemonset: uid,
         node: Some(node.clone()),
         deleting: false,
+        uid: Uid(format!("pod-of-{node}")),
         state: PodState::Unscheduled(None),
+        started: None,
+        ending: None,
+        gate: None,
+        template: String::new(),
         restarts: 0,
         created: Timestamp::UNIX_EPOCH,
     }

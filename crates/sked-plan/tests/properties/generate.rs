@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 use sked_api::{Pool, SchedExt, SchedExtSpec};
-use sked_plan::Node;
+use sked_plan::standing::{Bar, Standing};
+use sked_plan::{Node, Uid};
 
 use crate::cluster::Cluster;
 
@@ -37,6 +38,8 @@ pub(crate) fn node(at: usize) -> impl Strategy<Value = Node> {
     );
     (vec(label(), 0..3), owner, taint).prop_map(move |(labels, owner, taint)| Node {
         name: format!("node{at}").into(),
+        uid: Uid(format!("uid-of-node{at}")),
+        boot_id: String::new(),
         labels: labels
             .into_iter()
             .chain(owner.map(|owner| (sked_api::label::OWNER.to_owned(), owner.to_owned())))
@@ -153,11 +156,27 @@ fn schedext(at: usize) -> impl Strategy<Value = Option<SchedExt>> {
     option::weighted(0.7, one)
 }
 
+/// Most kernels can run a scheduler, and those that cannot, cannot for either reason.
+fn standing() -> impl Strategy<Value = Standing> {
+    prop_oneof![
+        3 => Just(Standing::Free),
+        1 => Just(Standing::Barred(Bar::Unsupported("6.1.0".to_owned()))),
+        1 => Just(Standing::Barred(Bar::Foreign(None))),
+    ]
+}
+
 /// A cluster that sked has not seen yet.
 pub(crate) fn cluster() -> impl Strategy<Value = Cluster> {
     let schedexts = (schedext(0), schedext(1), schedext(2), schedext(3));
-    (schedexts, nodes()).prop_map(|((a, b, c, d), nodes)| Cluster {
+    let standing = vec(option::weighted(0.5, standing()), 8);
+    let all = (schedexts, nodes(), standing);
+    all.prop_map(|((a, b, c, d), nodes, standing)| Cluster {
         schedexts: [a, b, c, d].into_iter().flatten().collect(),
+        standing: nodes
+            .iter()
+            .zip(standing)
+            .filter_map(|(node, standing)| Some((node.name.clone(), standing?)))
+            .collect(),
         nodes,
         born: 10,
         ..Cluster::default()

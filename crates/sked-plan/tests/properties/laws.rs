@@ -12,6 +12,7 @@ use sked_plan::daemonset::daemonset;
 use sked_plan::part::parts;
 use sked_plan::plan::Outcome;
 use sked_plan::shape::{differences, shape};
+use sked_plan::standing::Standing;
 use sked_plan::status::status;
 use sked_plan::{Node, Uid};
 
@@ -121,6 +122,20 @@ proptest! {
         let after = places(&cluster);
         for (node, owner) in before {
             prop_assert_eq!(after.get(&node), Some(&owner), "{}", node);
+        }
+    }
+
+    /// Where the kernel has no sched_ext or runs another's, nothing of ours comes; where it can, no
+    /// reserved word stays, but for a quarantine.
+    #[test]
+    fn a_kernel_that_cannot_or_is_taken_gets_nothing(mut cluster in cluster()) {
+        cluster.settle();
+        for node in &cluster.nodes {
+            match cluster.standing.get(&node.name) {
+                Some(Standing::Barred(_)) => prop_assert!(cluster.takers(node).is_empty(), "{node:?}"),
+                Some(Standing::Free) => prop_assert!(!is_reserved(node), "{node:?}"),
+                None => {}
+            }
         }
     }
 

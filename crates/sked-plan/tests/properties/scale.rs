@@ -6,7 +6,7 @@ use std::time::Instant;
 use sked_api::{Pool, SchedExtSpec};
 use sked_plan::check::check_claims;
 use sked_plan::claim::claim;
-use sked_plan::{Fleet, Node};
+use sked_plan::{Fleet, Node, Uid};
 
 use crate::generate::named;
 
@@ -20,6 +20,8 @@ fn node(at: usize) -> Arc<Node> {
     labels.extend((0..12).map(|number| label(&format!("example.com/label-{number}"), "x".into())));
     Arc::new(Node {
         name: format!("node{at:05}").into(),
+        uid: Uid(format!("uid-{at}")),
+        boot_id: String::new(),
         labels,
         taints: Vec::new(),
     })
