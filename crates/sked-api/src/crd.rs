@@ -96,6 +96,11 @@ pub fn schedextnode() -> Result<CustomResourceDefinition, CrdError> {
     Ok(crd)
 }
 
+/// Both, as a cluster needs them.
+pub fn all() -> Result<[CustomResourceDefinition; 2], CrdError> {
+    Ok([schedext()?, schedextnode()?])
+}
+
 fn tidy(schema: &mut JSONSchemaProps) {
     place::walk(schema, &mut |field| {
         // Absent and null would be two ways to say one thing.

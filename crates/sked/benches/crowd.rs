@@ -155,6 +155,11 @@ async fn fleet(cluster: &Cluster) -> anyhow::Result<bool> {
         "processor time: {:.2} s",
         operator.processor()?.as_secs_f64()
     ))?;
+    let rest = rest(cluster).await?;
+    say(&format!(
+        "Kubernetes' own controllers at rest: {rest:.1} s later"
+    ))?;
+    let after = cluster.writes().await?;
     met &= within("a node moves", "s", moves(cluster).await?, MOST_MOVE)?;
     let last = cluster.writes().await?;
     let labels = last.get("nodes").copied().unwrap_or_default()
@@ -163,6 +168,31 @@ async fn fleet(cluster: &Cluster) -> anyhow::Result<bool> {
     met &= within("node writes for the move", "", (labels - 1) as f64, 1.0)?;
     operator.end()?;
     Ok(met)
+}
+
+/// Each label makes the DaemonSet controller look at every DaemonSet: it is busy long after the last
+/// pod is placed, and what a move takes is asked of a cluster at rest.
+async fn rest(cluster: &Cluster) -> anyhow::Result<f64> {
+    const QUIET: Duration = Duration::from_secs(20);
+    let begin = Instant::now();
+    let watched = [
+        "pods",
+        "pods/status",
+        "daemonsets/status",
+        "nodes",
+        "events",
+    ];
+    let mut before = BTreeMap::new();
+    while begin.elapsed() < PATIENCE {
+        let mut now = cluster.writes().await?;
+        now.retain(|name, _| watched.contains(&name.as_str()));
+        if now == before {
+            return Ok(begin.elapsed().as_secs_f64());
+        }
+        before = now;
+        tokio::time::sleep(QUIET).await;
+    }
+    bail!("Kubernetes' own controllers did not come to rest")
 }
 
 /// One node leaves the seat that its owner's pool wants: how long until another's pod is there.

@@ -79,6 +79,10 @@ pub(crate) struct ManagerArgs {
     #[arg(long, value_name = "NAMESPACES", value_delimiter = ',')]
     pub(crate) watch_namespaces: Vec<String>,
 
+    /// Where the nodes' agents run, whose reports are believed.
+    #[arg(long, value_name = "NAMESPACE", default_value = "sked-system")]
+    pub(crate) agent_namespace: String,
+
     /// How many SchedExts are worked on at the same time.
     #[arg(long, value_name = "N", default_value = "16")]
     pub(crate) concurrency: NonZeroUsize,

@@ -8,6 +8,7 @@
 //!
 //! The only writer of nodes, and of nothing on them but the owner label.
 
+mod lasting;
 mod patience;
 
 use std::collections::BTreeMap;
@@ -22,16 +23,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sked_plan::check::check_claims;
 use sked_plan::claim::{Claims, LabelWrite, Share, claim};
+use sked_plan::standing::{Bar, Standing};
 use sked_plan::{Node, Uid};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::leadership::{Leadership, WriteError};
-use crate::observe::fleet;
+use crate::observe::{fleet, standings};
 use crate::queue::Queue;
 use crate::stop::Stop;
 use crate::stores::{Kept, Stores, node_key};
 
+use lasting::Lasting;
 use patience::Patience;
 
 /// Each SchedExt's part.
@@ -62,6 +65,9 @@ pub(crate) struct Claimer {
     pub(crate) stores: Arc<Stores>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) news: Arc<Notify>,
+    /// Whether every scheduler's pod can be seen: else one of another manager would look like
+    /// somebody else's, and taking its node from it would end it.
+    pub(crate) sees_all: bool,
     pub(crate) shares: watch::Sender<Arc<Shares>>,
 }
 
@@ -69,8 +75,9 @@ impl Claimer {
     /// Works until asked to stop.
     pub(crate) async fn run(&self, mut stop: Stop) {
         let mut patience = Patience::default();
+        let mut lasting = Lasting::default();
         loop {
-            let Settled { due, thought } = self.settle(&mut patience, &stop).await;
+            let Settled { due, thought } = self.settle(&mut patience, &mut lasting, &stop).await;
             // While much changes at once, a twentieth of the time goes into thinking; a change
             // after a quiet while need not wait for that.
             let rested = Instant::now() + (thought * 19).min(LONGEST_REST);
@@ -91,15 +98,16 @@ impl Claimer {
     }
 
     /// Works out the claims until no label is left to write now.
-    async fn settle(&self, patience: &mut Patience, stop: &Stop) -> Settled {
+    async fn settle(&self, patience: &mut Patience, lasting: &mut Lasting, stop: &Stop) -> Settled {
         let mut thought = Duration::ZERO;
         // Each round writes what the last one could not know; more rounds than this mean that
         // somebody writes against us, and then it is time to breathe.
         for _ in 0..4 {
             let begin = Instant::now();
-            let writes = self.think();
+            let (writes, lasts) = self.think(lasting);
             thought += begin.elapsed();
             let (writes, due) = patience.due(writes, Instant::now());
+            let due = [due, lasts].into_iter().flatten().min();
             if writes.is_empty() {
                 return Settled { due, thought };
             }
@@ -110,18 +118,32 @@ impl Claimer {
     }
 
     /// Who owns which node, published; the labels that are to be written. None when the answer
-    /// breaks the rules: only something new can change that.
-    fn think(&self) -> Vec<LabelWrite> {
-        let fleet = fleet(&self.stores);
+    /// breaks the rules: only something new can change that. And when to think again because
+    /// something will have lasted.
+    fn think(&self, lasting: &mut Lasting) -> (Vec<LabelWrite>, Option<Instant>) {
+        let seen = standings(&self.stores);
+        let seen = seen.iter().map(|(node, standing)| {
+            let standing = standing.clone();
+            (&**node, standing.map(|one| self.as_far_as_seen(one)))
+        });
+        let (standing, lasts) = lasting.settle(seen, Instant::now());
+        let fleet = fleet(&self.stores, standing);
         let claims = claim(&fleet);
         let violations = check_claims(&fleet, &claims);
         if !violations.is_empty() {
             tracing::error!(?violations, "claims that break the rules are not written");
-            return Vec::new();
+            return (Vec::new(), None);
         }
         let Claims { shares, writes } = claims;
         self.publish(shares);
-        writes
+        (writes, lasts)
+    }
+
+    fn as_far_as_seen(&self, standing: Standing) -> Standing {
+        match standing {
+            Standing::Barred(Bar::Foreign(_)) if !self.sees_all => Standing::Free,
+            standing => standing,
+        }
     }
 
     /// Wakes those whose share changed.

@@ -2,13 +2,12 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use sked_plan::ObjectKey;
 use sked_plan::check::{Violation, check_plan};
 use sked_plan::plan::{Outcome, plan, status};
+use sked_plan::{ObjectKey, Observed};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tracing::Instrument;
 
 use crate::apply::{Applier, ApplyError};
@@ -21,6 +20,7 @@ use crate::retry::{Retry, chain};
 use crate::stop::Stop;
 use crate::stores::Stores;
 use crate::wake::GATHER;
+use crate::worker;
 
 /// Works on SchedExts.
 pub(crate) struct Controller {
@@ -39,6 +39,8 @@ pub(crate) enum Next {
     Rest,
     /// After a moment, when what was written has had its effect.
     Look,
+    /// After this long, when something that should have happened has not.
+    At(Duration),
 }
 
 /// Why a SchedExt is not as it should be.
@@ -75,23 +77,23 @@ impl Error {
     }
 }
 
+/// When to look again by ourselves.
+fn next(observed: &Observed) -> Next {
+    let due = sked_plan::status::due(observed);
+    let wait = due.and_then(|due| Duration::try_from(due.duration_since(observed.now)).ok());
+    wait.map_or(Next::Rest, Next::At)
+}
+
 impl Controller {
-    /// Works, on several at a time, until asked to stop; what is begun then is finished.
-    pub(crate) async fn run(self: Arc<Self>, concurrency: NonZeroUsize, mut stop: Stop) {
-        let mut tasks = JoinSet::new();
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.asked() => break,
-                Some(_) = tasks.join_next() => {}
-                key = self.queue.next(), if tasks.len() < concurrency.get() => {
-                    let this = Arc::clone(&self);
-                    let span = tracing::info_span!("reconcile", schedext = %key);
-                    tasks.spawn(async move { this.work(&key).await }.instrument(span));
-                }
-            }
-        }
-        while tasks.join_next().await.is_some() {}
+    /// Works, on several at a time, until asked to stop.
+    pub(crate) async fn run(self: Arc<Self>, concurrency: NonZeroUsize, stop: Stop) {
+        let queue = Arc::clone(&self.queue);
+        let work = move |key: ObjectKey| {
+            let this = Arc::clone(&self);
+            let span = tracing::info_span!("reconcile", schedext = %key);
+            async move { this.work(&key).await }.instrument(span)
+        };
+        worker::run(&queue, concurrency, stop, work).await;
     }
 
     async fn work(&self, key: &ObjectKey) {
@@ -99,15 +101,17 @@ impl Controller {
         let result = self.reconcile(key).await;
         let ended = match &result {
             Ok(Next::Rest) => Ended::success,
-            Ok(Next::Look) => Ended::requeue_after,
+            Ok(Next::Look | Next::At(_)) => Ended::requeue_after,
             Err(_) => Ended::error,
         };
         self.metrics.reconciled(ended, begin.elapsed());
         match result {
             Ok(next) => {
                 self.queue.succeeded(key);
-                if next == Next::Look {
-                    self.queue.after(key, GATHER);
+                match next {
+                    Next::Rest => {}
+                    Next::Look => self.queue.after(key, GATHER),
+                    Next::At(delay) => self.queue.after(key, delay),
                 }
             }
             Err(error) => self.failed(key, &error),
@@ -143,7 +147,10 @@ impl Controller {
         };
         let status = status(&observed, &plan, &outcome);
         self.reporter.report(&observed.schedext, &status).await?;
-        failed.map_or(Ok(Next::Rest), |error| Err(error.into()))
+        match failed {
+            Some(error) => Err(error.into()),
+            None => Ok(next(&observed)),
+        }
     }
 
     fn observe(&self, key: &ObjectKey) -> Sight {

@@ -1,8 +1,9 @@
 //! SchedExts and nodes by state, counted when somebody looks at the metrics.
 
-use sked_api::{ConditionType, SchedExt};
+use sked_api::{ConditionType, Counts, SchedExt};
 use sked_plan::OwnerId;
 
+use crate::metrics::NodesOf;
 use crate::stores::Stores;
 
 /// By what their conditions say; one state each, the worst first.
@@ -54,4 +55,49 @@ pub(crate) fn nodes(stores: &Stores) -> Vec<(&'static str, usize)> {
         }
     }
     vec![("free", free), ("owned", owned), ("reserved", reserved)]
+}
+
+/// Each SchedExt's nodes by what became of them, as its status says.
+pub(crate) fn nodes_of(stores: &Stores) -> Vec<NodesOf> {
+    let mut found = Vec::new();
+    for seen in stores.schedexts.all() {
+        let Some(schedext) = seen.schedext() else {
+            continue;
+        };
+        let status = schedext.status.as_ref();
+        let Some(counts) = status.and_then(|status| status.counts) else {
+            continue;
+        };
+        let key = sked_plan::part::key(schedext);
+        found.extend(by_state(counts).map(|(state, count)| NodesOf {
+            namespace: key.namespace.clone(),
+            schedext: key.name.clone(),
+            state,
+            count,
+        }));
+    }
+    found
+}
+
+fn by_state(counts: Counts) -> impl Iterator<Item = (&'static str, i64)> {
+    let Counts {
+        desired,
+        attached,
+        ejected,
+        unknown,
+        conflicted,
+        foreign,
+        unsupported,
+    } = counts;
+    let known = [
+        ("desired", desired),
+        ("ejected", ejected),
+        ("unknown", unknown),
+        ("conflicted", conflicted),
+        ("foreign", foreign),
+        ("unsupported", unsupported),
+    ];
+    let attached = attached.map(|attached| ("attached", attached));
+    let all = known.into_iter().chain(attached);
+    all.map(|(state, count)| (state, i64::from(count)))
 }

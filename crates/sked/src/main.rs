@@ -7,6 +7,7 @@ mod client;
 mod clock;
 mod controller;
 mod count;
+mod gates;
 mod health;
 mod leader;
 mod leadership;
@@ -24,6 +25,7 @@ mod retry;
 mod stop;
 mod stores;
 mod wake;
+mod worker;
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! `sked manager` from its start to its end: what is wired to what.
 //!
 //! ```text
-//! client ─▶ watches ─▶ stores ─▶ caches synced ─▶ leader? ─▶ claims + controller ─▶ SIGTERM: finish, release, end
+//! client ─▶ watches ─▶ stores ─▶ caches synced ─▶ leader? ─▶ claims + gates + controller ─▶ SIGTERM: finish, release, end
 //!    └────▶ probe, metrics: from the first moment on
 //! ```
 
@@ -17,6 +17,7 @@ use crate::args::ManagerArgs;
 use crate::claims::Claimer;
 use crate::client::{self, ClientError};
 use crate::controller::Controller;
+use crate::gates::Gatekeeper;
 use crate::health::Health;
 use crate::leader::{Candidate, LeaderError};
 use crate::leadership::Leadership;
@@ -62,6 +63,7 @@ struct Shared {
     health: Arc<Health>,
     metrics: Arc<Metrics>,
     claims: Arc<Notify>,
+    gates: Arc<Queue>,
 }
 
 /// Runs the manager. One thread is enough: it waits for the API server nearly all the time.
@@ -76,7 +78,7 @@ async fn run(args: ManagerArgs) -> Result<(), ManagerError> {
     let (probes, metrics) = listeners(&args)?;
     let client = client::connect(args.kubeconfig.as_deref()).await?;
     let shared = Shared::new(client, &args);
-    shared.watch(args.watch_namespaces.clone());
+    shared.watch(&args);
     let (stopper, stop) = stop::pair();
     let work = shared.work(&args, stop);
     let serve = shared.serve(&args, probes, metrics);
@@ -123,18 +125,21 @@ impl Shared {
             health: Arc::default(),
             metrics: Arc::new(Metrics::new()),
             claims: Arc::default(),
+            gates: Arc::default(),
         }
     }
 
-    fn watch(&self, namespaces: Vec<String>) {
+    fn watch(&self, args: &ManagerArgs) {
         let wake = Wake {
             stores: Arc::clone(&self.stores),
             queue: Arc::clone(&self.queue),
             claims: Arc::clone(&self.claims),
+            gates: Arc::clone(&self.gates),
         };
         let watches = Watches {
             client: self.client.clone(),
-            namespaces,
+            namespaces: args.watch_namespaces.clone(),
+            agents: args.agent_namespace.clone(),
             stores: Arc::clone(&self.stores),
             health: Arc::clone(&self.health),
             wake: Arc::new(wake),
@@ -171,7 +176,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Claims and SchedExts, until asked to stop.
+    /// Claims, gates and SchedExts, until asked to stop.
     async fn lead(&self, args: &ManagerArgs, stop: Stop) {
         let (shares, published) = watch::channel(Arc::default());
         let claimer = Claimer {
@@ -180,6 +185,7 @@ impl Shared {
             stores: Arc::clone(&self.stores),
             queue: Arc::clone(&self.queue),
             news: Arc::clone(&self.claims),
+            sees_all: args.watch_namespaces.is_empty(),
             shares,
         };
         let writer = || {
@@ -201,8 +207,19 @@ impl Shared {
             reporter,
             metrics: Arc::clone(&self.metrics),
         });
+        let (client, leadership, stores) = writer();
+        let gatekeeper = Arc::new(Gatekeeper {
+            client,
+            leadership,
+            stores,
+            queue: Arc::clone(&self.gates),
+        });
         let concurrency = args.concurrency;
-        tokio::join!(claimer.run(stop.clone()), controller.run(concurrency, stop));
+        tokio::join!(
+            claimer.run(stop.clone()),
+            gatekeeper.run(concurrency, stop.clone()),
+            controller.run(concurrency, stop),
+        );
     }
 
     /// Probes and metrics; comes back only when they fail.
@@ -245,6 +262,7 @@ impl Shared {
             depth: queue.depth(),
             schedexts: count::schedexts(&stores),
             nodes: count::nodes(&stores),
+            nodes_of: count::nodes_of(&stores),
         });
         let metrics = Arc::clone(&self.metrics);
         metrics_server::serve(listener, settings, self.client.clone(), metrics, look).await

@@ -58,6 +58,22 @@ struct OfState {
     state: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfSchedExt {
+    namespace: String,
+    schedext: String,
+    state: &'static str,
+}
+
+/// How many nodes of a SchedExt are in a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodesOf {
+    pub(crate) namespace: String,
+    pub(crate) schedext: String,
+    pub(crate) state: &'static str,
+    pub(crate) count: i64,
+}
+
 /// Everything that is counted and measured.
 #[derive(Debug)]
 pub(crate) struct Metrics {
@@ -68,6 +84,7 @@ pub(crate) struct Metrics {
     leader: Family<OfLease, Gauge>,
     schedexts: Family<OfState, Gauge>,
     nodes: Family<OfState, Gauge>,
+    nodes_of: Family<OfSchedExt, Gauge>,
 }
 
 /// What is looked up only when somebody asks.
@@ -79,6 +96,8 @@ pub(crate) struct Snapshot {
     pub(crate) schedexts: Vec<(&'static str, usize)>,
     /// Nodes by state.
     pub(crate) nodes: Vec<(&'static str, usize)>,
+    /// Each SchedExt's nodes by state.
+    pub(crate) nodes_of: Vec<NodesOf>,
 }
 
 impl Metrics {
@@ -92,6 +111,7 @@ impl Metrics {
         let leader = Family::default();
         let schedexts = Family::default();
         let nodes = Family::default();
+        let nodes_of = Family::default();
         registry.register(
             "controller_runtime_reconcile",
             "Reconciliations by how they ended",
@@ -114,6 +134,11 @@ impl Metrics {
         );
         registry.register("sked_schedexts", "SchedExts by state", schedexts.clone());
         registry.register("sked_nodes", "Nodes by state", nodes.clone());
+        registry.register(
+            "sked_schedext_nodes",
+            "Nodes of a SchedExt by what became of them",
+            nodes_of.clone(),
+        );
         for result in [Ended::success, Ended::error, Ended::requeue_after] {
             drop(results.get_or_create(&of_result(result)));
         }
@@ -125,6 +150,7 @@ impl Metrics {
             leader,
             schedexts,
             nodes,
+            nodes_of,
         }
     }
 
@@ -152,6 +178,7 @@ impl Metrics {
             depth,
             schedexts,
             nodes,
+            nodes_of,
         } = snapshot;
         let queue = OfQueue {
             name: CONTROLLER,
@@ -162,6 +189,16 @@ impl Metrics {
             for (state, count) in counts {
                 family.get_or_create(&OfState { state }).set(gauge(*count));
             }
+        }
+        // A SchedExt that is gone has no nodes any more.
+        self.nodes_of.clear();
+        for one in nodes_of {
+            let of = OfSchedExt {
+                namespace: one.namespace.clone(),
+                schedext: one.schedext.clone(),
+                state: one.state,
+            };
+            self.nodes_of.get_or_create(&of).set(one.count);
         }
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
@@ -194,6 +231,12 @@ mod tests {
             depth: 7,
             schedexts: vec![("ready", 2)],
             nodes: vec![("free", 5)],
+            nodes_of: vec![NodesOf {
+                namespace: "here".to_owned(),
+                schedext: "one".to_owned(),
+                state: "attached",
+                count: 4,
+            }],
         };
         let text = metrics.text(&snapshot).unwrap();
         for line in [
@@ -206,6 +249,7 @@ mod tests {
             r#"leader_election_master_status{name="b4c95cb3.schedkit.io"} 1"#,
             r#"sked_schedexts{state="ready"} 2"#,
             r#"sked_nodes{state="free"} 5"#,
+            r#"sked_schedext_nodes{namespace="here",schedext="one",state="attached"} 4"#,
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
         }

@@ -1,17 +1,20 @@
 //! From the stores to what the planner looks at. Reads only; the clock is read here and nowhere
 //! else on this way.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use sked_api::SchedExt;
+use sked_plan::kernel::{Kernel, Silence, kernel};
+use sked_plan::names::Names;
 use sked_plan::observed::Refusal;
 use sked_plan::part::{parts, uid};
-use sked_plan::{Fleet, LiveDaemonSet, ObjectKey, Observed};
+use sked_plan::standing::{Standing, standing};
+use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed};
 
 use crate::claims::Shares;
-use crate::stores::{SchedExtSeen, Stores, Unreadable};
+use crate::stores::{SchedExtSeen, Stores, Unreadable, node_key};
 
 /// What there is to see of one SchedExt.
 #[derive(Debug)]
@@ -47,10 +50,15 @@ pub(crate) fn observe(stores: &Stores, shares: &Shares, key: &ObjectKey) -> Sigh
         let uid = Some(uid(&schedext));
         daemonsets.iter().filter(move |live| live.controller == uid)
     };
+    let pods: Vec<_> = ours()
+        .flat_map(|live| stores.pods.group(&live.uid))
+        .collect();
+    let nodes = pods.iter().filter_map(|pod| pod.node.clone());
     Sight::Clear(Box::new(Observed {
-        pods: ours()
-            .flat_map(|live| stores.pods.group(&live.uid))
+        kernels: nodes
+            .map(|node| (node.clone(), kernel_of(stores, &node)))
             .collect(),
+        pods,
         refusals: ours().filter_map(|live| refusal(stores, live)).collect(),
         daemonsets,
         share,
@@ -59,8 +67,55 @@ pub(crate) fn observe(stores: &Stores, shares: &Shares, key: &ObjectKey) -> Sigh
     }))
 }
 
+/// What a node's kernel says.
+pub(crate) fn kernel_of(stores: &Stores, node: &NodeName) -> Kernel {
+    let key = node_key(node);
+    let Some(known) = stores.nodes.get(&key) else {
+        return Kernel::Unknown(Silence::NoReport);
+    };
+    let seen = stores.reports.get(&key);
+    let report = seen.as_ref().map(|seen| &seen.report);
+    let ready = stores.agents.on(node).iter().any(|agent| agent.ready);
+    kernel(&known, report, ready)
+}
+
+/// What a pod's scheduler is called, as far as it was learned.
+pub(crate) fn names_for(stores: &Stores, pod: &LivePod) -> Names {
+    let mut names = Names::default();
+    for live in stores.daemonsets.group(&pod.daemonset) {
+        learn(stores, &live, &mut names);
+    }
+    names
+}
+
+/// What each node is good for, as it looks at this moment; see [`crate::claims`] for what lasts.
+pub(crate) fn standings(stores: &Stores) -> Vec<(Arc<Node>, Option<Standing>)> {
+    let mut names = Names::default();
+    for live in stores.daemonsets.all() {
+        learn(stores, &live, &mut names);
+    }
+    let standing = |node: Arc<Node>| {
+        let pods = stores.pods.on(&node.name);
+        let pods = pods.iter().map(|pod| (&**pod, names.of(pod).cloned()));
+        let standing = standing(&kernel_of(stores, &node.name), pods);
+        (node, standing)
+    };
+    stores.nodes.all().into_iter().map(standing).collect()
+}
+
+fn learn(stores: &Stores, live: &LiveDaemonSet, names: &mut Names) {
+    let Some(controller) = &live.controller else {
+        return;
+    };
+    for seen in stores.schedexts.group(controller) {
+        if let Some(schedext) = seen.schedext() {
+            names.add(schedext, std::iter::once(live));
+        }
+    }
+}
+
 /// Everything that decides who owns which node.
-pub(crate) fn fleet(stores: &Stores) -> Fleet {
+pub(crate) fn fleet(stores: &Stores, standing: BTreeMap<NodeName, Standing>) -> Fleet {
     let seen = stores.schedexts.all();
     let schedexts: Vec<_> = seen
         .iter()
@@ -77,6 +132,7 @@ pub(crate) fn fleet(stores: &Stores) -> Fleet {
         daemonsets,
         nodes: stores.nodes.all(),
         pods: stores.pods.all(),
+        standing,
     }
 }
 

@@ -7,7 +7,10 @@
 //!
 //! - a key waits at most once, and the earlier of two wishes counts;
 //! - a key that is being worked on is not handed out again, but afterwards if it was woken;
-//! - a key that fails waits longer each time, and starts anew once it succeeds.
+//! - a key that fails waits longer each time, and starts anew once it succeeds;
+//!
+//! and one of our own: what comes in crowds ([`Queue::soon`]) is dealt with at once after a quiet
+//! while, and otherwise at most twice a second.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,6 +22,10 @@ use tokio::time::Instant;
 
 const FIRST_DELAY: Duration = Duration::from_millis(200);
 const LONGEST_DELAY: Duration = Duration::from_secs(300);
+/// How long a key rests between two looks at what comes in crowds.
+const REST: Duration = Duration::from_millis(500);
+/// How many keys that have rested enough are kept in mind before they are forgotten.
+const TIDY_AT: usize = 64;
 
 /// The queue.
 #[derive(Debug, Default)]
@@ -38,6 +45,8 @@ struct State {
     /// Being worked on; whether it was woken meanwhile.
     working: HashMap<ObjectKey, bool>,
     failures: HashMap<ObjectKey, u32>,
+    /// When work on a key ended last, unless that is long ago.
+    ended: HashMap<ObjectKey, Instant>,
 }
 
 impl Queue {
@@ -53,6 +62,16 @@ impl Queue {
     /// Wakes a key after a while, so that what happens in between is dealt with in one go.
     pub(crate) fn after(&self, key: &ObjectKey, delay: Duration) {
         self.state().add_later(key, Instant::now() + delay);
+        self.news.notify_one();
+    }
+
+    /// Wakes a key after a while, or later if it was worked on a moment ago.
+    pub(crate) fn soon(&self, key: &ObjectKey, gather: Duration) {
+        let mut state = self.state();
+        let rested = state.ended.get(key).map(|ended| *ended + REST);
+        let at = Instant::now() + gather;
+        state.add_later(key, rested.map_or(at, |rested| rested.max(at)));
+        drop(state);
         self.news.notify_one();
     }
 
@@ -74,6 +93,7 @@ impl Queue {
     /// The key is not being worked on any more.
     pub(crate) fn done(&self, key: &ObjectKey) {
         let mut state = self.state();
+        state.remember_end(key);
         if state.working.remove(key) == Some(true) {
             state.make_ready(key);
             drop(state);
@@ -111,6 +131,14 @@ impl Queue {
 }
 
 impl State {
+    fn remember_end(&mut self, key: &ObjectKey) {
+        let now = Instant::now();
+        if self.ended.len() >= TIDY_AT + self.working.len() {
+            self.ended.retain(|_, ended| now < *ended + REST);
+        }
+        self.ended.insert(key.clone(), now);
+    }
+
     fn make_ready(&mut self, key: &ObjectKey) {
         if let Some(woken) = self.working.get_mut(key) {
             *woken = true;
@@ -192,6 +220,24 @@ mod tests {
         queue.done(&key("a"));
         let more = tokio::time::timeout(Duration::from_secs(60), queue.next()).await;
         assert!(more.is_err(), "it was one wish: {more:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_crowd_is_dealt_with_at_once_and_then_at_most_twice_a_second() {
+        let queue = Queue::default();
+        let begin = Instant::now();
+        let mut looks = Vec::new();
+        while begin.elapsed() < Duration::from_secs(2) {
+            queue.soon(&key("a"), Duration::ZERO);
+            tokio::select! {
+                next = queue.next() => {
+                    looks.push(begin.elapsed().as_millis());
+                    queue.done(&next);
+                }
+                () = tokio::time::sleep(Duration::from_millis(7)) => {}
+            }
+        }
+        assert_eq!(looks, [0, 500, 1000, 1500, 2000]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -9,11 +9,13 @@
 //! A store holds only what the planner looks at. Nobody but the watches and the two writers
 //! changes it.
 
+mod agent;
 mod daemonset;
 mod follow;
 mod node;
 mod pod;
 mod refusal;
+mod report;
 mod schedext;
 mod store;
 mod wire;
@@ -28,8 +30,10 @@ use sked_plan::{LiveDaemonSet, LivePod, Node};
 use crate::health::Health;
 use crate::wake::Wake;
 
+pub(crate) use agent::AgentSeen;
 pub(crate) use node::key as node_key;
 pub(crate) use refusal::RefusalSeen;
+pub(crate) use report::ReportSeen;
 pub(crate) use schedext::{SchedExtSeen, Unreadable};
 pub(crate) use store::{Change, Kept, Store};
 pub(crate) use wire::{Seen, Watched, Whole};
@@ -45,6 +49,8 @@ pub(crate) struct Stores {
     pub(crate) pods: Store<LivePod>,
     pub(crate) refusals: Store<RefusalSeen>,
     pub(crate) nodes: Store<Node>,
+    pub(crate) reports: Store<ReportSeen>,
+    pub(crate) agents: Store<AgentSeen>,
 }
 
 /// What to watch and whom to tell.
@@ -52,6 +58,8 @@ pub(crate) struct Watches {
     pub(crate) client: Client,
     /// Only these; all when there are none.
     pub(crate) namespaces: Vec<String>,
+    /// Where the nodes' agents are. Pods elsewhere that call themselves agents are not believed.
+    pub(crate) agents: String,
     pub(crate) stores: Arc<Stores>,
     pub(crate) health: Arc<Health>,
     pub(crate) wake: Arc<Wake>,
@@ -105,6 +113,23 @@ impl Watches {
             all(),
             |stores| &stores.nodes,
             Wake::node,
+        );
+        let reports = Api::all(self.client.clone());
+        self.spawn(
+            "schedextnodes".to_owned(),
+            reports,
+            None,
+            all(),
+            |stores| &stores.reports,
+            Wake::report,
+        );
+        let (key, value) = sked_api::label::NODE_AGENT;
+        self.watch(
+            "agents",
+            Some(&self.agents),
+            all().labels(&format!("{key}={value}")),
+            |stores| &stores.agents,
+            Wake::agent,
         );
     }
 

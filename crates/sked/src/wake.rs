@@ -7,11 +7,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sked_plan::{LiveDaemonSet, LivePod, Node, ObjectKey, Uid};
+use sked_plan::{LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Uid};
 use tokio::sync::Notify;
 
 use crate::queue::Queue;
-use crate::stores::{Change, Kept, RefusalSeen, SchedExtSeen, Stores};
+use crate::stores::{AgentSeen, Change, Kept, RefusalSeen, ReportSeen, SchedExtSeen, Stores};
 
 /// How long counts and pods are gathered.
 pub(crate) const GATHER: Duration = Duration::from_millis(300);
@@ -23,6 +23,8 @@ pub(crate) struct Wake {
     pub(crate) queue: Arc<Queue>,
     /// Wakes [`crate::claims`].
     pub(crate) claims: Arc<Notify>,
+    /// Wakes [`crate::gates`], by pod.
+    pub(crate) gates: Arc<Queue>,
 }
 
 impl Wake {
@@ -72,12 +74,17 @@ impl Wake {
 
     /// A scheduler's pod did.
     pub(crate) fn pod(&self, change: &Change<LivePod>) {
+        // Whose a scheduler is that a kernel runs also goes by when a container was started.
         let place = |pod: &Option<Arc<LivePod>>| {
             let pod = pod.as_ref()?;
-            Some((pod.daemonset.clone(), pod.node.clone(), pod.deleting))
+            let place = (pod.daemonset.clone(), pod.node.clone(), pod.deleting);
+            Some((place, pod.started, pod.ending.is_some()))
         };
         if place(&change.old) != place(&change.new) {
             self.claims.notify_one();
+        }
+        if change.new.is_some() {
+            self.gates.now(&change.key);
         }
         if let Some(pod) = change.new.as_ref().or(change.old.as_ref()) {
             self.controlling(&pod.daemonset);
@@ -91,9 +98,46 @@ impl Wake {
         }
     }
 
-    /// A node came, went, or got other labels or taints.
-    pub(crate) fn node(&self, _: &Change<Node>) {
+    /// A node came, went, was started again, or got other labels or taints.
+    pub(crate) fn node(&self, change: &Change<Node>) {
         self.claims.notify_one();
+        let life = |node: &Option<Arc<Node>>| {
+            let node = node.as_ref()?;
+            Some((node.uid.clone(), node.boot_id.clone()))
+        };
+        if life(&change.old) != life(&change.new)
+            && let Some(node) = change.new.as_ref().or(change.old.as_ref())
+        {
+            self.kernel(&node.name);
+        }
+    }
+
+    /// A kernel says something else.
+    pub(crate) fn report(&self, change: &Change<ReportSeen>) {
+        if let Some(seen) = change.new.as_ref().or(change.old.as_ref()) {
+            self.kernel(&seen.node);
+        }
+    }
+
+    /// An agent came, went, or is or is not to be believed any more.
+    pub(crate) fn agent(&self, change: &Change<AgentSeen>) {
+        for seen in [&change.old, &change.new].into_iter().flatten() {
+            self.kernel(&seen.node);
+        }
+    }
+
+    /// What is known of a node's kernel changed: its pods' gates follow at once, and so do their
+    /// SchedExts after a quiet while.
+    fn kernel(&self, node: &NodeName) {
+        self.claims.notify_one();
+        for pod in self.stores.pods.on(node) {
+            self.gates.now(&pod.key);
+            for live in self.stores.daemonsets.group(&pod.daemonset) {
+                for key in live.controller.iter().flat_map(|uid| self.keys(uid)) {
+                    self.queue.soon(&key, Duration::ZERO);
+                }
+            }
+        }
     }
 
     /// Those that may need a DaemonSet of this name: the SchedExt of the name, and one whose pool
@@ -120,7 +164,7 @@ impl Wake {
 
     fn later(&self, schedext: &Uid) {
         for key in self.keys(schedext) {
-            self.queue.after(&key, GATHER);
+            self.queue.soon(&key, GATHER);
         }
     }
 

@@ -53,9 +53,11 @@ impl Cluster {
     }
 
     pub(crate) fn install(&self) {
-        self.apply(&serde_json::to_value(sked_api::crd::schedext().unwrap()).unwrap());
-        let named = "crd/schedexts.sked.schedkit.io";
-        self.kubectl(&["wait", "--for=condition=Established", named]);
+        for crd in sked_api::crd::all().unwrap() {
+            self.apply(&serde_json::to_value(&crd).unwrap());
+            let named = format!("crd/{}", crd.metadata.name.unwrap());
+            self.kubectl(&["wait", "--for=condition=Established", &named]);
+        }
     }
 
     /// A namespace of a test's own.

@@ -132,7 +132,10 @@ fn a_node_whose_kernel_bars_it_is_labelled_while_anybody_would_come() {
         assert_eq!(owned.writes[0].to, Some(Mark::Barred(bar.word())));
         assert_eq!(barred(&[], None).writes, vec![], "nobody asks");
         assert_eq!(barred(&[], Some(bar.word())).writes[0].to, None);
-        assert_eq!(barred(&[a.clone()], Some(bar.word())).writes, vec![]);
+        assert_eq!(
+            barred(std::slice::from_ref(&a), Some(bar.word())).writes,
+            vec![]
+        );
     }
 }
 

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config, CustomResourceExt, Resource};
+use kube::{Client, Config, Resource};
 use lab::counters::counters;
 use lab::{Ground, Lab, Order};
 use serde::Serialize;
@@ -45,8 +45,9 @@ impl Cluster {
             lab,
         };
         let crds: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
-        crds.create(&PostParams::default(), &SchedExt::crd())
-            .await?;
+        for crd in sked_api::crd::all()? {
+            crds.create(&PostParams::default(), &crd).await?;
+        }
         let all: Api<SchedExt> = Api::all(cluster.client.clone());
         cluster
             .until("SchedExts are known", async || {

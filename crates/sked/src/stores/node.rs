@@ -1,4 +1,4 @@
-//! Nodes: labels and taints. What kubelet reports every few minutes changes nothing here.
+//! Nodes: labels, taints and which start of the machine it is. What kubelet reports every few minutes changes nothing here.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,29 @@ pub(crate) struct Wire {
     metadata: Metadata,
     #[serde(default)]
     spec: Spec,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    node_info: NodeInfo,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct NodeInfo {
+    #[serde(rename = "bootID")]
+    boot_id: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {
     name: String,
+    #[serde(default)]
+    uid: String,
     resource_version: Option<String>,
     #[serde(default)]
     labels: BTreeMap<String, String>,
@@ -68,9 +85,15 @@ impl Watched for Node {
     }
 
     fn read(wire: Wire) -> Option<Self> {
-        let Wire { metadata, spec } = wire;
+        let Wire {
+            metadata,
+            spec,
+            status,
+        } = wire;
         Some(Self {
             name: NodeName::from(metadata.name.as_str()),
+            uid: Uid(metadata.uid),
+            boot_id: status.node_info.boot_id,
             labels: metadata.labels,
             taints: spec.taints,
         })

@@ -1,13 +1,19 @@
 //! Schedulers' pods: where they are and how they fare.
 
-use k8s_openapi::api::core::v1::{ContainerState, Pod, PodStatus};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 use kube::api::ObjectMeta;
+use schedkit_core::LastWords;
 use serde::Deserialize;
-use sked_plan::observed::PodState;
+use sked_api::label;
+use sked_plan::observed::{Ending, Gate, PodState};
 use sked_plan::{LivePod, NodeName, ObjectKey, Uid};
 
 use super::store::Kept;
 use super::wire::{Watched, WireMeta};
+
+/// What the DaemonSet controller calls the template that a pod was made from.
+const TEMPLATE: &str = "controller-revision-hash";
 
 /// A pod on the wire.
 #[derive(Clone, Debug, Deserialize)]
@@ -36,6 +42,10 @@ impl Kept for LivePod {
         [Some(&self.daemonset), None]
     }
 
+    fn node(&self) -> Option<&NodeName> {
+        self.node.as_ref()
+    }
+
     fn same(&self, other: &Self) -> bool {
         self == other
     }
@@ -60,8 +70,9 @@ impl Watched for LivePod {
 }
 
 /// The pod, if a DaemonSet controls it; else it is of no concern.
-fn live(metadata: WireMeta, spec: &Spec, status: &PodStatus) -> Option<LivePod> {
+fn live(mut metadata: WireMeta, spec: &Spec, status: &PodStatus) -> Option<LivePod> {
     let key = metadata.key();
+    let template = metadata.labels.remove(TEMPLATE).unwrap_or_default();
     let mut owners = metadata.owner_references.into_iter();
     let owner = owners.find(|owner| owner.controller == Some(true))?;
     let container = status.container_statuses.iter().flatten().next();
@@ -70,7 +81,12 @@ fn live(metadata: WireMeta, spec: &Spec, status: &PodStatus) -> Option<LivePod> 
         daemonset: Uid(owner.uid),
         node: node(spec),
         deleting: metadata.deletion_timestamp.is_some(),
+        uid: Uid(metadata.uid),
         state: state(spec, status),
+        started: container.and_then(started),
+        ending: container.and_then(ending),
+        gate: gate(status),
+        template,
         restarts: container.map_or(0, |container| container.restart_count),
         created: metadata
             .creation_timestamp
@@ -114,13 +130,12 @@ fn state(spec: &Spec, status: &PodStatus) -> PodState {
         return PodState::Starting;
     };
     let now = container.state.as_ref();
-    let before = container.last_state.as_ref();
     if now.is_some_and(|state| state.running.is_some()) {
         return PodState::Running;
     }
-    // A container that waits to be started again says why it ended before.
-    if let Some(ended) = now.and_then(ended).or_else(|| before.and_then(ended)) {
-        return ended;
+    // A container that waits to be started again has ended before.
+    if ending(container).is_some() {
+        return PodState::Ended;
     }
     match now.and_then(|state| state.waiting.as_ref()) {
         Some(waiting) if !begins(waiting.reason.as_deref()) => PodState::Waiting {
@@ -139,18 +154,37 @@ fn begins(reason: Option<&str>) -> bool {
     )
 }
 
-fn ended(state: &ContainerState) -> Option<PodState> {
-    let ended = state.terminated.as_ref()?;
-    Some(PodState::Ended {
+fn started(container: &ContainerStatus) -> Option<Timestamp> {
+    let running = container.state.as_ref()?.running.as_ref()?;
+    running.started_at.as_ref().map(|time| time.0)
+}
+
+/// How the container ended: this time, or the time before.
+fn ending(container: &ContainerStatus) -> Option<Ending> {
+    let states = [container.state.as_ref(), container.last_state.as_ref()];
+    let mut ended = states.into_iter().flatten();
+    let ended = ended.find_map(|state| state.terminated.as_ref())?;
+    Some(Ending {
         code: ended.exit_code,
         reason: ended.reason.clone().unwrap_or_default(),
-        message: ended.message.clone().unwrap_or_default(),
+        words: LastWords::parse(ended.message.as_deref().unwrap_or_default()),
         at: ended.finished_at.as_ref().map(|time| time.0),
+    })
+}
+
+fn gate(status: &PodStatus) -> Option<Gate> {
+    let mut conditions = status.conditions.iter().flatten();
+    let gate = conditions.find(|condition| condition.type_ == label::ATTACHED_GATE)?;
+    Some(Gate {
+        attached: gate.status == "True",
+        reason: gate.reason.clone().unwrap_or_default(),
+        since: gate.last_transition_time.as_ref()?.0,
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use schedkit_core::ExitReason;
     use serde_json::json;
 
     use super::*;
@@ -184,6 +218,23 @@ mod tests {
     }
 
     #[test]
+    fn the_gate_is_read_from_its_condition() {
+        let gate = |status: &str| {
+            let condition = json!({"type": "sked.schedkit.io/Attached", "status": status, "reason": "Attached", "lastTransitionTime": "2026-01-01T00:00:09Z"});
+            let conditions = json!([{"type": "Ready", "status": "True"}, condition]);
+            pod(
+                &json!({"nodeName": "n"}),
+                &json!({"conditions": conditions}),
+            )
+            .gate
+        };
+        let open = gate("True").unwrap();
+        assert!(open.attached && open.reason == "Attached");
+        assert!(!gate("False").unwrap().attached);
+        assert_eq!(pod(&json!({}), &json!({})).gate, None);
+    }
+
+    #[test]
     fn a_container_is_what_kubelet_says_it_is() {
         let with = |state, last| {
             let containers = json!([{"name": "scx", "image": "i", "imageID": "", "ready": false, "restartCount": 3, "state": state, "lastState": last}]);
@@ -206,10 +257,22 @@ mod tests {
         assert!(
             matches!(image.state, PodState::Waiting { reason, .. } if reason == "ImagePullBackOff")
         );
-        let last = json!({"terminated": {"exitCode": 1, "message": "EXIT: stall"}});
-        let crashing = with(json!({"waiting": {"reason": "CrashLoopBackOff"}}), last);
-        assert!(
-            matches!(crashing.state, PodState::Ended { code: 1, message, .. } if message == "EXIT: stall")
+        let last = json!({"terminated": {"exitCode": 1, "message": "EXIT: disabled by sysrq-S"}});
+        let crashing = with(
+            json!({"waiting": {"reason": "CrashLoopBackOff"}}),
+            last.clone(),
         );
+        assert_eq!(crashing.state, PodState::Ended);
+        let again = with(
+            json!({"running": {"startedAt": "2026-01-01T00:00:09Z"}}),
+            last,
+        );
+        assert_eq!(again.state, PodState::Running);
+        assert_eq!(again.started, Some("2026-01-01T00:00:09Z".parse().unwrap()));
+        for pod in [crashing, again] {
+            let ending = pod.ending.unwrap();
+            let reason = ending.words.unwrap().reason;
+            assert_eq!((ending.code, reason), (1, ExitReason::SysRq));
+        }
     }
 }

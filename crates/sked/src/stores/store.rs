@@ -1,9 +1,9 @@
-//! One store: objects by key, and by the group that they belong to.
+//! One store: objects by key, by the group that they belong to, and by node.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use sked_plan::{ObjectKey, Uid};
+use sked_plan::{NodeName, ObjectKey, Uid};
 
 /// Something that a store can keep.
 pub(crate) trait Kept: Send + Sync + 'static {
@@ -11,6 +11,10 @@ pub(crate) trait Kept: Send + Sync + 'static {
     fn key(&self) -> ObjectKey;
     /// What it is looked up by besides its key: uids, its own or another's.
     fn groups(&self) -> [Option<&Uid>; 2];
+    /// The node that it is on or about, if it is looked up by that.
+    fn node(&self) -> Option<&NodeName> {
+        None
+    }
     /// Whether nobody needs to hear that one became the other.
     fn same(&self, other: &Self) -> bool;
 }
@@ -36,6 +40,7 @@ pub(crate) struct Store<T> {
 struct Inner<T> {
     objects: HashMap<ObjectKey, Entry<T>>,
     groups: HashMap<Uid, BTreeSet<ObjectKey>>,
+    nodes: HashMap<NodeName, BTreeSet<ObjectKey>>,
 }
 
 #[derive(Debug)]
@@ -49,6 +54,7 @@ impl<T> Default for Store<T> {
         let inner = Inner {
             objects: HashMap::new(),
             groups: HashMap::new(),
+            nodes: HashMap::new(),
         };
         Self {
             inner: RwLock::new(inner),
@@ -70,6 +76,14 @@ impl<T: Kept> Store<T> {
     pub(crate) fn group(&self, group: &Uid) -> Vec<Arc<T>> {
         let inner = self.read();
         let keys = inner.groups.get(group).into_iter().flatten();
+        let entries = keys.filter_map(|key| inner.objects.get(key));
+        entries.map(|entry| Arc::clone(&entry.object)).collect()
+    }
+
+    /// Those of a node, by key.
+    pub(crate) fn on(&self, node: &NodeName) -> Vec<Arc<T>> {
+        let inner = self.read();
+        let keys = inner.nodes.get(node).into_iter().flatten();
         let entries = keys.filter_map(|key| inner.objects.get(key));
         entries.map(|entry| Arc::clone(&entry.object)).collect()
     }
@@ -158,6 +172,10 @@ impl<T: Kept> Inner<T> {
             let members = self.groups.entry(group.clone()).or_default();
             members.insert(key.clone());
         }
+        if let Some(node) = entry.object.node() {
+            let members = self.nodes.entry(node.clone()).or_default();
+            members.insert(key.clone());
+        }
         self.objects.insert(key, entry);
         old
     }
@@ -170,6 +188,14 @@ impl<T: Kept> Inner<T> {
                 if members.is_empty() {
                     self.groups.remove(group);
                 }
+            }
+        }
+        if let Some(node) = old.node()
+            && let Some(members) = self.nodes.get_mut(node)
+        {
+            members.remove(key);
+            if members.is_empty() {
+                self.nodes.remove(node);
             }
         }
         Some(old)

@@ -1,6 +1,7 @@
 //! How objects come off the wire: only what a store keeps survives the reading.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
@@ -74,6 +75,8 @@ impl<T: Watched> Resource for Seen<T> {
 pub(super) struct WireMeta {
     pub(super) name: String,
     pub(super) namespace: Option<String>,
+    pub(super) uid: String,
+    pub(super) labels: BTreeMap<String, String>,
     pub(super) resource_version: Option<String>,
     pub(super) creation_timestamp: Option<Time>,
     pub(super) deletion_timestamp: Option<Time>,

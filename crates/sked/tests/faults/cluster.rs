@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config, CustomResourceExt, ResourceExt};
+use kube::{Client, Config, ResourceExt};
 use lab::counters::counters;
 use lab::{Ground, Lab, Order};
 use serde_json::json;
@@ -45,7 +45,9 @@ impl Cluster {
         let cluster = Self { client, lab };
         let crds: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
         let new = PostParams::default();
-        crds.create(&new, &SchedExt::crd()).await.unwrap();
+        for crd in sked_api::crd::all().unwrap() {
+            crds.create(&new, &crd).await.unwrap();
+        }
         let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
         let mut namespace = Namespace::default();
         namespace.metadata.name = Some(NAMESPACE.to_owned());

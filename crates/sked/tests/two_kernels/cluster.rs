@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams, LogParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config, CustomResourceExt, ResourceExt};
+use kube::{Client, Config, ResourceExt};
 use lab::{Event, Ground, Lab, Node, Order};
 use serde_json::json;
 use sked_api::SchedExt;
@@ -57,7 +57,9 @@ impl Cluster {
         let client = Client::try_from(config.unwrap()).unwrap();
         let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
         let new = PostParams::default();
-        crds.create(&new, &SchedExt::crd()).await.unwrap();
+        for crd in sked_api::crd::all().unwrap() {
+            crds.create(&new, &crd).await.unwrap();
+        }
         let cluster = Self { client, lab };
         let schedexts = cluster.schedexts();
         cluster
