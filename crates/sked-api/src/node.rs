@@ -44,11 +44,7 @@ pub struct SchedExtNodeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_release: Option<String>,
     /// Another one after each start of the machine: the same as the Node's bootID.
-    #[serde(
-        rename = "bootID",
-        default,
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "bootID", default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
     /// Whether the kernel has sched_ext.
     #[serde(default, skip_serializing_if = "Option::is_none")]
