@@ -46,7 +46,7 @@ pub(super) enum Held {
     /// Nothing.
     Gone,
     /// This.
-    There(Report),
+    There(Box<Report>),
 }
 
 /// What came from the watch of the own report.
@@ -150,7 +150,7 @@ impl Ledger {
             News::Listed(report) => {
                 self.newest = report.as_ref().and_then(|report| report.version);
                 self.first_look(report.as_ref());
-                self.held = report.map_or(Held::Gone, Held::There);
+                self.held = report.map_or(Held::Gone, |report| Held::There(Box::new(report)));
             }
             News::Following => self.watch = Watching::Alive,
             News::Changed(report) if self.is_new(report.version) => self.hold(report),
@@ -164,7 +164,7 @@ impl Ledger {
     /// A step was taken and this is what there is now.
     pub(super) fn done(&mut self, held: Held) {
         match held {
-            Held::There(report) => self.hold(report),
+            Held::There(report) => self.hold(*report),
             Held::Gone | Held::Unknown => self.held = held,
         }
         self.backoff.succeeded();
@@ -240,7 +240,7 @@ impl Ledger {
 
     fn hold(&mut self, report: Report) {
         self.newest = self.newest.max(report.version);
-        self.held = Held::There(report);
+        self.held = Held::There(Box::new(report));
     }
 
     fn is_new(&self, version: Option<u64>) -> bool {

@@ -66,7 +66,7 @@ pub(super) async fn execute(
 
 async fn create(api: &Api<SchedExtNode>, node: &Identity) -> Result<Held, WriteError> {
     match api.create(&PostParams::default(), &empty(node)).await {
-        Ok(report) => Ok(Held::There(report.into())),
+        Ok(report) => Ok(Held::There(Box::new(report.into()))),
         Err(error) if code(&error) == Some(409) => look(api, node).await,
         Err(error) => Err(error.into()),
     }
@@ -96,7 +96,7 @@ async fn patch(
     let patch = Patch::Merge(json!({"status": whole(status)}));
     let params = PatchParams::default();
     match api.patch_status(&node.name, &params, &patch).await {
-        Ok(report) => Ok(Held::There(report.into())),
+        Ok(report) => Ok(Held::There(Box::new(report.into()))),
         Err(error) if code(&error) == Some(404) => Ok(Held::Gone),
         Err(error) => Err(error.into()),
     }
@@ -104,7 +104,7 @@ async fn patch(
 
 async fn look(api: &Api<SchedExtNode>, node: &Identity) -> Result<Held, WriteError> {
     let found = api.get_opt(&node.name).await?;
-    Ok(found.map_or(Held::Gone, |report| Held::There(report.into())))
+    Ok(found.map_or(Held::Gone, |report| Held::There(Box::new(report.into()))))
 }
 
 fn code(error: &kube::Error) -> Option<u16> {

@@ -89,7 +89,7 @@ impl Scene {
             Step::Delete { .. } => panic!("nothing is to be deleted"),
         };
         let report = self.report(Some(me()), status);
-        self.ledger.done(Held::There(report.clone()));
+        self.ledger.done(Held::There(Box::new(report.clone())));
         report
     }
 
@@ -139,7 +139,7 @@ fn nothing_is_written_before_the_old_report_was_looked_at() {
         panic!("it was listed");
     };
     let mut scene = Scene::new();
-    scene.ledger.heard(News::Listed(Some(report)));
+    scene.ledger.heard(News::Listed(Some(*report)));
     scene.read(State::Enabled, 3, 900);
     assert_eq!(scene.ledger.step(), None);
 }
