@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
@@ -22,6 +23,8 @@ pub(crate) struct Args {
 enum Command {
     /// Look after the SchedExts of a cluster; the same without this word.
     Manager(ManagerArgs),
+    /// Report what this node's kernel says about its scheduler.
+    NodeAgent(AgentArgs),
     /// Take the owner labels off all nodes, once no SchedExt is left.
     ReleaseNodes(ReleaseArgs),
 }
@@ -31,6 +34,8 @@ enum Command {
 pub(crate) enum Request {
     /// Look after SchedExts.
     Manage(ManagerArgs),
+    /// Report what this node's kernel says.
+    Report(AgentArgs),
     /// Take the owner labels off all nodes.
     Release(ReleaseArgs),
 }
@@ -41,6 +46,46 @@ pub(crate) struct ReleaseArgs {
     /// Which cluster; without it KUBECONFIG, ~/.kube/config or the pod's own account.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
+}
+
+/// Flags of `node-agent`.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct AgentArgs {
+    /// Where /metrics is served, over plain HTTP; 0: nowhere.
+    #[arg(long, value_name = "ADDRESS", default_value = ":8080")]
+    pub(crate) metrics_bind_address: Bind,
+
+    /// Where /healthz and /readyz are served; 0: nowhere.
+    #[arg(long, value_name = "ADDRESS", default_value = ":8081")]
+    pub(crate) health_probe_bind_address: Bind,
+
+    /// The pod's own token: it says which node this is.
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+    )]
+    pub(crate) token_file: PathBuf,
+
+    /// Where the machine's /proc and /sys are.
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub(crate) host_root: PathBuf,
+
+    /// How often the kernel is asked when it says nothing by itself, as in `30s`.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = interval)]
+    pub(crate) poll_interval: Duration,
+
+    /// Which cluster; without it KUBECONFIG, ~/.kube/config or the pod's own account.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// Format of the log, on standard error.
+    #[arg(long, value_enum, default_value = "json")]
+    pub(crate) log_format: LogFormat,
+
+    /// How much is logged: error, warn, info, debug or trace.
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = ["error", "warn", "info", "debug", "trace"])]
+    pub(crate) log_level: String,
 }
 
 /// Flags of the manager.
@@ -105,10 +150,21 @@ impl Args {
     pub(crate) fn request(self) -> Request {
         match self.command {
             Some(Command::Manager(manager)) => Request::Manage(manager),
+            Some(Command::NodeAgent(agent)) => Request::Report(agent),
             Some(Command::ReleaseNodes(release)) => Request::Release(release),
             None => Request::Manage(self.manager),
         }
     }
+}
+
+/// A tenth of a second up to an hour.
+fn interval(text: &str) -> Result<Duration, String> {
+    let duration = text.parse::<jiff::SignedDuration>();
+    let duration = duration.ok().and_then(|duration| duration.try_into().ok());
+    let sensible = Duration::from_millis(100)..=Duration::from_secs(3600);
+    duration
+        .filter(|duration| sensible.contains(duration))
+        .ok_or_else(|| "from 100ms to 1h, as in 30s".to_owned())
 }
 
 #[cfg(test)]
@@ -119,7 +175,7 @@ mod tests {
         let args = Args::try_parse_from(words.split(' '));
         match args.unwrap_or_else(|error| panic!("{error}")).request() {
             Request::Manage(manager) => manager,
-            Request::Release(_) => panic!("{words} is for the manager"),
+            Request::Report(_) | Request::Release(_) => panic!("{words} is for the manager"),
         }
     }
 
@@ -140,5 +196,25 @@ mod tests {
         assert_eq!(args.metrics_bind_address, Bind::Off);
         assert_eq!(args.health_probe_bind_address, ":8081".parse().unwrap());
         assert!(args.watch_namespaces.is_empty());
+    }
+
+    #[test]
+    fn an_agent_without_words_looks_at_this_machine_from_a_pod() {
+        let agent = |words: &str| {
+            let args = Args::try_parse_from(words.split(' '))?;
+            match args.request() {
+                Request::Report(agent) => Ok(agent),
+                other => panic!("{other:?}"),
+            }
+        };
+        let args = agent("sked node-agent").unwrap_or_else(|error: clap::Error| panic!("{error}"));
+        assert_eq!(args.metrics_bind_address, ":8080".parse().unwrap());
+        assert_eq!(args.health_probe_bind_address, ":8081".parse().unwrap());
+        assert_eq!(args.host_root, PathBuf::from("/"));
+        assert_eq!(args.poll_interval, Duration::from_secs(30));
+        for wrong in ["0s", "-3s", "2h", "often"] {
+            let error = agent(&format!("sked node-agent --poll-interval={wrong}")).unwrap_err();
+            assert!(error.to_string().contains("as in 30s"), "{error}");
+        }
     }
 }

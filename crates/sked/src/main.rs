@@ -1,5 +1,7 @@
-//! `sked`: the operator. This file only starts it; [`manager`] is its table of contents.
+//! `sked`: the operator. This file only starts it; [`manager`] is its table of contents, and
+//! [`agent`] that of what runs on each node.
 
+mod agent;
 mod apply;
 mod args;
 mod claims;
@@ -39,6 +41,10 @@ fn main() -> ExitCode {
         Request::Manage(args) => {
             log::start(args.log_format, &args.log_level);
             exit(manager::start(args))
+        }
+        Request::Report(args) => {
+            log::start(args.log_format, &args.log_level);
+            exit(agent::start(args))
         }
         Request::Release(args) => {
             log::start(LogFormat::Json, "info");

@@ -25,7 +25,7 @@ use access::{Access, Gate};
 pub(crate) use certificate::CertificateError;
 
 /// What the text on the wire is called.
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// How the metrics are served.
 #[derive(Debug)]

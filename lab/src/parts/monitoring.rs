@@ -1,4 +1,4 @@
-//! The definitions of ServiceMonitor and PrometheusRule as their authors publish them, from the
+//! The definitions of ServiceMonitor, PodMonitor and PrometheusRule as their authors publish them, from the
 //! Go module of Prometheus' operator: the API server then judges ours field by field.
 
 use std::fs;
@@ -17,11 +17,12 @@ const FILES: [(&str, &str); 2] = [
     ("go.sum", include_str!("../../tools/monitoring/go.sum")),
 ];
 
-const DEFINITIONS: [&str; 2] = ["prometheusrules", "servicemonitors"];
+const DEFINITIONS: [&str; 3] = ["podmonitors", "prometheusrules", "servicemonitors"];
 
 /// A folder with the definitions and nothing else, fetched unless it is there.
 pub fn make(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
-    let key = Key::of(FILES.iter().flat_map(|(name, text)| [name, text]));
+    let files = FILES.iter().flat_map(|(name, text)| [name, text]);
+    let key = Key::of(files.chain(&DEFINITIONS));
     cache.part("monitoring", &key, reporter, |folder| {
         reporter.step("fetching the definitions of Prometheus' operator", || {
             golang::in_module(folder, FILES, |module| {

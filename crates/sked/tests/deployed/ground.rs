@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 /// Generous: the node's processor is emulated.
 const PATIENCE: Duration = Duration::from_secs(240);
 
+/// What the manager's pod alone carries.
+const MANAGER: &str = "control-plane=controller-manager";
+
 pub(crate) struct Site {
     /// sked's, as the nodes say it.
     pub(crate) image: String,
@@ -84,10 +87,10 @@ impl Site {
         assert!(kubectl.wait().unwrap().success(), "{object:#}");
     }
 
-    /// The manager's pod, when it is ready; there is no other.
+    /// The manager's pod, when it is ready; no other has its label.
     pub(crate) fn await_manager(&self) -> Value {
         self.eventually("the manager is ready", || {
-            let pods = self.get(&["pods", "-n", "sked-system"]);
+            let pods = self.get(&["pods", "-n", "sked-system", "-l", MANAGER]);
             let [pod] = pods["items"].as_array()?.as_slice() else {
                 return None;
             };
@@ -130,7 +133,7 @@ impl Site {
         ];
         self.kubectl(&[&words[..], &system].concat());
         self.eventually("the manager is gone", || {
-            let pods = self.get(&[&["pods"], &system[..]].concat());
+            let pods = self.get(&[&["pods", "-l", MANAGER], &system[..]].concat());
             pods["items"].as_array()?.is_empty().then_some(())
         });
         let labels = json!({"sked.schedkit.io/owner": "left-over"});

@@ -92,6 +92,9 @@ fn the_chart_is_sound_and_its_values_are_checked() {
         "--set=image.digest=sha256:12",
         "--set=manager.concurrency=-1",
         "--set=manager.logFormat=xml",
+        "--set=agent.logFormat=xml",
+        "--set=agent.metrics.podMonitors=true",
+        "--set=agent.enabled=perhaps",
         "--set=watchNamespaces={A_B}",
         "--set=crds.install=perhaps",
     ] {
@@ -136,13 +139,51 @@ fn chosen_namespaces_have_a_role_each_and_the_cluster_gives_nodes_only() {
             .unwrap()["rules"]
             .clone()
     };
-    assert_eq!(of(Value::Null)[0]["resources"], json!(["nodes"]));
-    assert_eq!(of(Value::Null).as_array().unwrap().len(), 1);
+    let resources = |namespace: Value| {
+        let rules = of(namespace).as_array().unwrap().clone();
+        let resources = rules.iter().map(|rule| rule["resources"][0].clone());
+        resources.collect::<Vec<_>>()
+    };
+    assert_eq!(resources(Value::Null), ["nodes", "schedextnodes"]);
     assert_eq!(of(json!("a")), of(json!("b")));
     assert!(!of(json!("a")).to_string().contains("nodes"));
+    assert!(resources(json!("a")).contains(&json!("pods/status")));
+    // The agents' pods are here.
+    assert_eq!(resources(json!("sked-system")), ["pods"]);
     let deployment = chart.iter().find(|object| object["kind"] == "Deployment");
     let args = deployment.unwrap()["spec"]["template"]["spec"]["containers"][0]["args"].to_string();
     assert!(args.contains("--watch-namespaces=a,b"), "{args}");
+}
+
+#[test]
+fn without_agents_there_is_nothing_of_theirs_but_what_the_cluster_may_keep() {
+    let _alone = alone();
+    cleared();
+    let agents: Vec<_> = rendered(&["--set=agent.enabled=false,agent.metrics.podMonitor=true"])
+        .into_iter()
+        .filter(|object| object["metadata"]["name"].to_string().contains("agent"))
+        .map(|object| object["kind"].as_str().unwrap().to_owned())
+        .collect();
+    let policy = [
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    ];
+    assert_eq!(agents, policy);
+}
+
+#[test]
+fn a_watched_home_has_one_role_with_all_rules() {
+    let _alone = alone();
+    cleared();
+    let chart = rendered(&["--set=watchNamespaces={sked-system}"]);
+    let roles: Vec<_> = chart
+        .iter()
+        .filter(|object| {
+            object["kind"] == "Role" && object["metadata"]["name"] == "sked-manager-role"
+        })
+        .collect();
+    assert_eq!(roles.len(), 1);
+    assert!(roles[0]["rules"].to_string().contains("daemonsets"));
 }
 
 #[test]
@@ -158,6 +199,7 @@ fn every_option_is_known_to_the_api_server() {
         "--set=manager.concurrency=4,manager.logFormat=text,manager.extraArgs={--log-level=debug}",
         "--set=manager.priorityClassName=system-cluster-critical",
         "--set=metrics.networkPolicy=true",
+        "--set=agent.priorityClassName=system-node-critical,agent.logFormat=text,agent.extraArgs={--poll-interval=10s}",
     ];
     apply(&[namespace("sked-system")]);
     let rendered = json!({"apiVersion": "v1", "kind": "List", "items": rendered(&words)});

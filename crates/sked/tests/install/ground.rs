@@ -173,6 +173,8 @@ pub(crate) fn let_kubectl_look(home: &str) {
     let [mut role, mut binding] = [kind("ClusterRole"), kind("ClusterRoleBinding")];
     role["rules"] = json!([
         get("", "nodes"),
+        get("", "pods"),
+        get("", "pods/status"),
         get("sked.schedkit.io", "schedexts"),
         get("sked.schedkit.io", "schedexts/status")
     ]);
@@ -201,8 +203,10 @@ pub(crate) fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T
 /// Everything of `config/default` is there, the resource is served, and the policies are in force.
 pub(crate) fn install() {
     must(&["apply", "-k", "config/default"]);
-    let crd = "crd/schedexts.sked.schedkit.io";
-    must(&["wait", "--for=condition=Established", crd, "--timeout=60s"]);
+    let wait = ["wait", "--for=condition=Established", "--timeout=60s"];
+    for crd in ["schedexts", "schedextnodes"] {
+        must(&[&wait[..], &[&format!("crd/{crd}.sked.schedkit.io")]].concat());
+    }
     // The API server learns of a policy by watching: until then it refuses nothing.
     let nobody = Person::user("nobody-in-particular");
     apply(&[

@@ -13,7 +13,8 @@ use crate::ground::{
 };
 
 /// Every folder that is applied by itself.
-const FOLDERS: [&str; 9] = [
+const FOLDERS: [&str; 10] = [
+    "agent",
     "crd",
     "default",
     "manager",
@@ -26,27 +27,36 @@ const FOLDERS: [&str; 9] = [
 ];
 
 /// What `kubectl apply -k config/default` installs.
-const INSTALLED: [&str; 20] = [
+const INSTALLED: [&str; 29] = [
     "ClusterRole/sked-manager-role",
     "ClusterRole/sked-metrics-auth-role",
     "ClusterRole/sked-metrics-reader",
+    "ClusterRole/sked-node-agent-role",
     "ClusterRole/sked-schedext-editor-role",
     "ClusterRole/sked-schedext-viewer-role",
     "ClusterRoleBinding/sked-manager-rolebinding",
     "ClusterRoleBinding/sked-metrics-auth-rolebinding",
+    "ClusterRoleBinding/sked-node-agent-rolebinding",
+    "CustomResourceDefinition/schedextnodes.sked.schedkit.io",
     "CustomResourceDefinition/schedexts.sked.schedkit.io",
     "Namespace/sked-system",
+    "ValidatingAdmissionPolicy/sked-agent-reports",
     "ValidatingAdmissionPolicy/sked-manager-daemonsets",
     "ValidatingAdmissionPolicy/sked-manager-nodes",
+    "ValidatingAdmissionPolicy/sked-manager-pods",
     "ValidatingAdmissionPolicy/sked-schedext-authors",
+    "ValidatingAdmissionPolicyBinding/sked-agent-reports",
     "ValidatingAdmissionPolicyBinding/sked-manager-daemonsets",
     "ValidatingAdmissionPolicyBinding/sked-manager-nodes",
+    "ValidatingAdmissionPolicyBinding/sked-manager-pods",
     "ValidatingAdmissionPolicyBinding/sked-schedext-authors",
+    "sked-system/DaemonSet/sked-node-agent",
     "sked-system/Deployment/sked-controller-manager",
     "sked-system/Role/sked-leader-election-role",
     "sked-system/RoleBinding/sked-leader-election-rolebinding",
     "sked-system/Service/sked-controller-manager-metrics-service",
     "sked-system/ServiceAccount/sked-controller-manager",
+    "sked-system/ServiceAccount/sked-node-agent",
 ];
 
 /// The objects of a list as namespace/kind/name.
@@ -89,7 +99,7 @@ fn what_may_go_alone_has_the_same_names_and_no_namespace() {
     let _alone = alone();
     install();
     let whole = rendered("config/default");
-    for folder in ["config/manager", "config/rbac"] {
+    for folder in ["config/manager", "config/rbac", "config/agent"] {
         let part = rendered(folder);
         assert!(part.is_subset(&whole), "{folder}: {part:?}");
         assert!(!part.contains("Namespace/sked-system"), "{folder}");
@@ -120,7 +130,7 @@ fn the_api_server_knows_every_field() {
     install();
     let definitions = monitoring();
     must(&["create", "-f", definitions.to_str().unwrap()]);
-    for name in ["prometheusrules", "servicemonitors"] {
+    for name in ["podmonitors", "prometheusrules", "servicemonitors"] {
         let crd = format!("crd/{name}.monitoring.coreos.com");
         must(&["wait", "--for=condition=Established", &crd, "--timeout=60s"]);
     }
@@ -154,6 +164,8 @@ fn the_policies_are_understood_by_the_api_server() {
         "sked-schedext-authors",
         "sked-manager-nodes",
         "sked-manager-daemonsets",
+        "sked-manager-pods",
+        "sked-agent-reports",
     ] {
         let policy = eventually("the expressions are checked", || {
             let policy = get(&["validatingadmissionpolicy", policy]);
@@ -176,7 +188,11 @@ fn the_manager_pod_passes_restricted_and_the_service_finds_it_alone() {
     assert_eq!(labels["pod-security.kubernetes.io/enforce"], "restricted");
     // Without a node it waits; that it was made at all is the answer of Pod Security.
     let pods = eventually("the manager's pod is made", || {
-        let pods = get(&[&["pods"], &system[..]].concat());
+        let pods = get(&[
+            &["pods", "-l", "control-plane=controller-manager"],
+            &system[..],
+        ]
+        .concat());
         (!pods["items"].as_array().unwrap().is_empty()).then_some(pods)
     });
     let pods = pods["items"].as_array().unwrap();

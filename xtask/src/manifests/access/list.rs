@@ -31,9 +31,32 @@ pub(super) const ROLES: &[Role] = &[
             ),
             Grant::of("apps", "daemonsets", DAEMONSETS),
             Grant::of(CORE, "nodes", NODES),
+            Grant::of(MINE, "schedextnodes", READ_REPORTS),
             Grant::of(CORE, "pods", PODS),
+            Grant::of(
+                CORE,
+                "pods/status",
+                &[Verb(
+                    "patch",
+                    "the readiness gate of a scheduler's pod; the admission policy allows no other change",
+                )],
+            ),
             Grant::of(CORE, "events", EVENTS),
             Grant::of("events.k8s.io", "events", NEW_EVENTS),
+        ],
+    },
+    Role {
+        name: "sked-node-agent-role",
+        file: "node_agent_role.yaml",
+        reach: Reach::Cluster,
+        whose: "the agents; the admission policy holds each to the report of its own node",
+        grants: &[
+            Grant::of(MINE, "schedextnodes", REPORTS),
+            Grant::of(
+                MINE,
+                "schedextnodes/status",
+                &[Verb("patch", "what the kernel says")],
+            ),
         ],
     },
     Role {
@@ -93,6 +116,7 @@ pub(super) const ROLES: &[Role] = &[
         grants: &[
             Grant::of(MINE, "schedexts", EDIT_SCHEDEXTS),
             Grant::of(MINE, "schedexts/status", READ_STATUS),
+            Grant::of(MINE, "schedextnodes", LOOK_AT_REPORTS),
         ],
     },
     Role {
@@ -107,16 +131,37 @@ pub(super) const ROLES: &[Role] = &[
                 &[Verb("get", LOOK), Verb("list", LOOK), Verb("watch", LOOK)],
             ),
             Grant::of(MINE, "schedexts/status", READ_STATUS),
+            Grant::of(MINE, "schedextnodes", LOOK_AT_REPORTS),
         ],
     },
 ];
 
 const LOOK: &str = "`kubectl get sx`";
+const LOOK_NODES: &str = "`kubectl get sxn`";
 const WRITE: &str = "`kubectl apply`, `edit`, `delete`; the admission policy asks for the right to create DaemonSets besides";
 
 const READ_SCHEDEXTS: &[Verb] = &[
     Verb("list", "what is asked for"),
     Verb("watch", "as soon as it changes"),
+];
+
+const READ_REPORTS: &[Verb] = &[
+    Verb("list", "what the nodes' kernels say"),
+    Verb("watch", "as soon as a kernel says something else"),
+];
+
+const REPORTS: &[Verb] = &[
+    Verb("get", "what somebody else made under this name meanwhile"),
+    Verb("list", "what the agent before said, by the report's name"),
+    Verb("watch", "whether somebody deletes or changes it"),
+    Verb("create", "a node has one, and it goes with the Node"),
+    Verb("delete", "one of a Node that had this name before"),
+];
+
+const LOOK_AT_REPORTS: &[Verb] = &[
+    Verb("get", LOOK_NODES),
+    Verb("list", LOOK_NODES),
+    Verb("watch", LOOK_NODES),
 ];
 
 const READ_STATUS: &[Verb] = &[Verb("get", "`kubectl get --subresource=status`")];
@@ -153,7 +198,10 @@ const NODES: &[Verb] = &[
 ];
 
 const PODS: &[Verb] = &[
-    Verb("list", "how the schedulers fare: states, last words"),
+    Verb(
+        "list",
+        "how the schedulers fare: states, last words; whether an agent is ready",
+    ),
     Verb("watch", "as soon as it changes"),
 ];
 
