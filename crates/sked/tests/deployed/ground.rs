@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(240);
 /// What the manager's pod alone carries.
 const MANAGER: &str = "control-plane=controller-manager";
 
+/// What the agents' pods carry.
+pub(crate) const AGENT: &str = "app.kubernetes.io/component=node-agent";
+
 pub(crate) struct Site {
     /// sked's, as the nodes say it.
     pub(crate) image: String,
@@ -122,6 +125,22 @@ impl Site {
         });
     }
 
+    /// Waits until a condition of the SchedExt has this reason.
+    pub(crate) fn await_condition(&self, kind: &str, reason: &str) {
+        self.eventually(&format!("{kind} is {reason}"), || {
+            let schedext = self.get(&["schedext", "lab"]);
+            let conditions = schedext["status"]["conditions"].as_array()?.clone();
+            let found = conditions.into_iter().find(|one| one["type"] == kind)?;
+            (found["reason"] == reason).then_some(())
+        });
+    }
+
+    /// The kernel throws its scheduler out.
+    pub(crate) fn press_sysrq(&self) {
+        let node = self.lab.node("node1").unwrap();
+        node.must("echo S > /proc/sysrq-trigger").unwrap();
+    }
+
     /// A label that is left because no manager runs any more: one that runs takes it off itself.
     /// It is on a node of its own, so that the scheduler of the real one goes on.
     pub(crate) fn leave_a_label(&self) {
@@ -192,7 +211,8 @@ impl Site {
         let asked = [
             "get nodes,schedexts,daemonsets,pods -A -o wide",
             "describe pods -n sked-system",
-            "describe schedexts",
+            "describe schedexts,schedextnodes",
+            "logs daemonset/sked-node-agent -n sked-system --tail=50",
             "logs deployment/sked-controller-manager -n sked-system --tail=50",
             "get events -A --sort-by=.lastTimestamp",
         ];

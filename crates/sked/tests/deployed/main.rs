@@ -34,6 +34,7 @@ fn from_make_deploy_to_the_kernel_and_back() {
     site.apply(&schedext());
     site.await_kernel("enabled\n");
     heard_of(&site);
+    by_the_kernels_word(&site);
     metrics(&site, &manager);
 
     // Without the manager the scheduler goes on, and the next one finds everything as it was.
@@ -106,6 +107,33 @@ fn heard_of(site: &Site) {
     assert!(!logs.contains("orbidden"), "{logs}");
     let lease = site.get(&["lease", "b4c95cb3.schedkit.io", "-n", "sked-system"]);
     assert!(lease["spec"]["holderIdentity"].is_string(), "{lease}");
+}
+
+/// Attached is what the node's kernel says, seen by a pod without any right on the machine; so is
+/// that it was thrown out, and why; and it comes back.
+fn by_the_kernels_word(site: &Site) {
+    site.await_condition("Ready", "Attached");
+    let status = &site.get(&["schedext", "lab"])["status"];
+    assert_eq!(status["counts"]["attached"], 1, "{status}");
+    let ops = status["ops"].as_str().unwrap();
+    assert!(ops.starts_with("lab"), "{ops}");
+    site.kubectl(&["rollout", "status", "daemonset/lab", "--timeout=60s"]);
+    let report = site.get(&["sxn", "node1"]);
+    assert_eq!(report["status"]["state"], "enabled", "{report}");
+    let table = site.kubectl(&["get", "sxn"]);
+    println!("{table}");
+
+    site.press_sysrq();
+    let seen = site.eventually("the SchedExt says that it was thrown out, and why", || {
+        let status = site.get(&["schedext", "lab"])["status"].clone();
+        let problem = status["problems"][0].clone();
+        (problem["reason"] == "SysRq").then_some(problem)
+    });
+    println!("{seen}");
+    site.await_condition("Ready", "Attached");
+    let agents = site.get(&["pods", "-n", "sked-system", "-l", ground::AGENT]);
+    let agent = &agents["items"][0]["status"]["containerStatuses"][0];
+    assert_eq!(agent["restartCount"], 0, "{agent}");
 }
 
 /// A token that is bound to sked-metrics-reader gets metrics; another one does not.

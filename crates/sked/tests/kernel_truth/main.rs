@@ -1,0 +1,238 @@
+//! What the nodes' kernels say reaches the cluster, whatever happens: on two nodes with kernels of
+//! their own, with sked deployed as an administrator does it. One story, because two nodes take a
+//! minute to boot; each step begins and ends with a scheduler attached on both.
+//!
+//! Times are printed, from the kernel's line on the serial console on, and judged by nobody here:
+//! the nodes' processors are emulated, and other work shares the machine.
+
+#![cfg(test)]
+
+mod figures;
+mod ground;
+mod witness;
+
+use std::time::{Duration, Instant};
+
+use ground::{NODES, Site};
+use serde_json::{Value, json};
+use witness::Witness;
+
+const IMAGE: &str = "registry.lab:5000/scx_lab:latest";
+const ATTACHED: &str = "True/Attached";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_kernels_say_reaches_the_cluster() {
+    let site = Site::up("test-kernel-truth").await;
+    site.deploy();
+    for node in NODES {
+        // The kernel says on its console when it lets go of a scheduler that was asked to go.
+        site.node(node).must("dmesg -n 7").unwrap();
+    }
+    let consoles = NODES.map(|node| (node.to_owned(), site.lab.state().log(node)));
+    let witness = Witness::listen(&site.client, consoles.into());
+
+    site.schedext("lab", &spec(&[]));
+    site.await_condition("lab", "Ready", ATTACHED);
+    site.kubectl(&["rollout", "status", "daemonset/lab", "--timeout=60s"]);
+    println!("{}", site.kubectl(&["get", "sx,sxn", "-o", "wide"]));
+
+    who_loses_never_starts(&site);
+    a_foreign_scheduler_holds_its_node(&site);
+    agents_come_and_go(&site);
+    a_node_is_made_anew(&site);
+    a_roll_out_stops_at_what_does_not_attach(&site);
+    every_end_has_its_kind(&site);
+    in_time(&site, &witness);
+}
+
+fn spec(args: &[&str]) -> Value {
+    json!({"sched": IMAGE, "args": args})
+}
+
+/// Two SchedExts on one node: the later one is told, and nothing of it ever runs.
+fn who_loses_never_starts(site: &Site) {
+    let before = site.schedulers();
+    site.schedext("late", &spec(&["--name", "late"]));
+    site.await_condition("late", "Conflicted", "True/OwnedByOther");
+    site.kubectl(&["delete", "schedext", "late"]);
+    site.await_condition("lab", "Ready", ATTACHED);
+    assert_eq!(
+        site.schedulers(),
+        before,
+        "nothing was started or restarted"
+    );
+}
+
+/// One that somebody starts by hand holds its node, is named, and gives it back.
+fn a_foreign_scheduler_holds_its_node(site: &Site) {
+    site.kubectl(&["delete", "schedext", "lab"]);
+    let node = site.node("node2");
+    site.until("node2's kernel runs nothing", || {
+        let state = node.must("cat /sys/kernel/sched_ext/state").unwrap();
+        (state == "disabled").then_some(())
+    });
+    node.must(&format!(
+        "podman run --detach --name stranger --privileged --pid=host --network=none \
+         --volume /boot:/boot:ro {IMAGE} --name stranger"
+    ))
+    .unwrap();
+    site.until("the report names the stranger", || {
+        let ops = site.get(&["sxn", "node2"])["status"]["ops"].clone();
+        ops.as_str()?.starts_with("stranger").then_some(())
+    });
+    site.schedext("lab", &spec(&[]));
+    site.await_condition("lab", "Conflicted", "True/ForeignScheduler");
+    site.await_condition("lab", "Ready", ATTACHED);
+    let status = site.get(&["schedext", "lab"])["status"].clone();
+    let problem = &status["problems"][0];
+    assert_eq!(problem["node"], "node2", "{status}");
+    assert!(
+        problem["message"].as_str().unwrap().contains("stranger"),
+        "{problem}"
+    );
+    assert_eq!(
+        (&status["counts"]["desired"], &status["counts"]["foreign"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(site.schedulers().len(), 1, "nothing of ours came there");
+    node.must("podman rm --force --time 30 stranger").unwrap();
+    site.await_condition("lab", "Conflicted", "False/NoConflict");
+    site.until("both nodes are attached", || {
+        (site.get(&["schedext", "lab"])["status"]["counts"]["attached"] == 2).then_some(())
+    });
+    site.await_condition("lab", "Ready", ATTACHED);
+}
+
+/// An agent that is killed or replaced makes nothing unready and restarts nothing.
+fn agents_come_and_go(site: &Site) {
+    let before = site.schedulers();
+    for node in NODES {
+        site.node(node).must("pkill -KILL -x sked").unwrap();
+    }
+    site.until("the agents are back", || site.agents_ready().then_some(()));
+    site.await_condition("lab", "Ready", ATTACHED);
+    let agents = "daemonset/sked-node-agent";
+    site.kubectl(&["rollout", "restart", agents, "-n", "sked-system"]);
+    let status = [
+        "rollout",
+        "status",
+        agents,
+        "-n",
+        "sked-system",
+        "--timeout=200s",
+    ];
+    site.kubectl(&status);
+    site.await_condition("lab", "Ready", ATTACHED);
+    assert_eq!(site.schedulers(), before, "no scheduler was restarted");
+    let daemonset = site.get(&["daemonset", "lab"]);
+    assert_eq!(daemonset["status"]["numberReady"], 2, "{daemonset}");
+}
+
+/// A Node of the same name is another one: its old report goes, and a new one comes.
+fn a_node_is_made_anew(site: &Site) {
+    let uid =
+        |site: &Site| site.get(&["sxn", "node2"])["metadata"]["ownerReferences"][0]["uid"].clone();
+    let before = uid(site);
+    site.kubectl(&["delete", "node", "node2"]);
+    site.until("nothing is left of the old node", || {
+        let pods = site.get(&["pods", "-A", "--field-selector=spec.nodeName=node2"]);
+        let gone = pods["items"].as_array()?.is_empty() && !site.tried(&["get", "sxn", "node2"]);
+        gone.then_some(())
+    });
+    // It makes itself known when it starts, and init starts it again.
+    site.node("node2").must("pkill -x kubelet").unwrap();
+    site.until("a new report is there", || {
+        let now = uid(site);
+        (now.is_string() && now != before).then_some(())
+    });
+    site.until("both nodes are attached", || {
+        let status = site.get(&["schedext", "lab"])["status"].clone();
+        (status["counts"]["attached"] == 2 && status["counts"]["desired"] == 2).then_some(())
+    });
+    site.await_condition("lab", "Ready", ATTACHED);
+}
+
+/// An image that starts and does not attach: the first node shows it, the second keeps what it has.
+fn a_roll_out_stops_at_what_does_not_attach(site: &Site) {
+    let before = site.schedulers();
+    site.schedext("lab", &spec(&["--fault", "slow-attach", "--after", "1h"]));
+    site.until("one pod is new", || {
+        let now = site.schedulers();
+        let new = now.iter().filter(|one| !before.contains(one)).count();
+        (now.len() == NODES.len() && new == 1).then_some(())
+    });
+    let wait = ["rollout", "status", "daemonset/lab", "--timeout=20s"];
+    assert!(
+        !site.tried(&wait),
+        "it does not attach, so it is not rolled out"
+    );
+    site.await_condition("lab", "Degraded", "True/NotAttached");
+    let now = site.schedulers();
+    let kept = now.iter().filter(|one| before.contains(one)).count();
+    assert_eq!(kept, 1, "the other node keeps its scheduler: {now:?}");
+    site.schedext("lab", &spec(&[]));
+    site.await_condition("lab", "Ready", ATTACHED);
+}
+
+/// Each way to fail that the scheduler can be told is shown as what it is.
+fn every_end_has_its_kind(site: &Site) {
+    for (fault, kind) in [
+        ("verifier", "LoadFailedVerifier"),
+        ("refuse", "RuntimeError"),
+        ("runtime-error", "RuntimeError"),
+        ("scx-error", "BpfError"),
+        ("bpf-exit", "UnregisteredByBpf"),
+        ("exit", "SchedulerEnded"),
+    ] {
+        site.schedext("lab", &spec(&["--fault", fault]));
+        site.until(&format!("{fault} is told as {kind}"), || {
+            let status = site.get(&["schedext", "lab"])["status"].clone();
+            let problems = status["problems"].as_array()?.clone();
+            problems
+                .iter()
+                .any(|one| one["reason"] == kind)
+                .then_some(())
+        });
+    }
+    site.schedext("lab", &spec(&[]));
+    site.await_condition("lab", "Ready", ATTACHED);
+}
+
+/// How long it takes from the kernel's own word to whoever must hear of it.
+fn in_time(site: &Site, witness: &Witness) {
+    let begin = Instant::now();
+    let mut gone = Vec::new();
+    for round in 0..5 {
+        let (one, other) = (NODES[round % 2], NODES[(round + 1) % 2]);
+        let killed = Instant::now();
+        site.node(one).must("pkill -KILL -x scx_lab").unwrap();
+        again(site);
+        gone.push(figures::let_go(witness, one, killed));
+        site.node(other)
+            .must("echo S > /proc/sysrq-trigger")
+            .unwrap();
+        again(site);
+        site.renew("lab");
+        again(site);
+    }
+    let quick = ["--timeout", "2s", "--after", "10s"];
+    for fault in ["stall", "scx-error"] {
+        let enough = figures::thrown_out(witness, begin).len() + 5;
+        site.schedext("lab", &spec(&[&["--fault", fault], &quick[..]].concat()));
+        site.until(&format!("{fault} happened five times"), || {
+            (figures::thrown_out(witness, begin).len() >= enough).then_some(())
+        });
+        // So that the last one is heard of, too.
+        std::thread::sleep(Duration::from_secs(10));
+    }
+    site.schedext("lab", &spec(&[]));
+    site.await_condition("lab", "Ready", ATTACHED);
+    gone.extend(figures::thrown_out(witness, begin));
+    figures::print(&figures::heard(witness, &gone));
+}
+
+/// Waits until what was just done is over: a moment, because at first nobody has heard of it.
+fn again(site: &Site) {
+    std::thread::sleep(Duration::from_secs(6));
+    site.await_condition("lab", "Ready", ATTACHED);
+}
