@@ -163,10 +163,15 @@ impl Cluster {
 
     /// Starts a manager that goes by this configuration.
     pub(crate) fn manager_with(&self, kubeconfig: &Path, words: &[&str]) -> Manager {
+        self.sked("manager", kubeconfig, words)
+    }
+
+    /// Starts what sked does under this name; it answers probes.
+    pub(crate) fn sked(&self, command: &str, kubeconfig: &Path, words: &[&str]) -> Manager {
         let port = free_port();
-        let log = self.folder.join(format!("manager-{port}.log"));
+        let log = self.folder.join(format!("{command}-{port}.log"));
         let process = Command::new(env!("CARGO_BIN_EXE_sked"))
-            .arg("manager")
+            .arg(command)
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .arg(format!("--health-probe-bind-address=127.0.0.1:{port}"))

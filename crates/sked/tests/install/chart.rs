@@ -234,7 +234,7 @@ fn helm_brings_it_and_takes_it_and_the_schedexts_stay() {
     crate::ground::eventually("the policy is in force", || {
         let words = ["patch", "node", "chart-pawn", "--type=json", "-p", mine];
         // kubectl looks before it patches, which the manager has no need of.
-        crate::ground::let_kubectl_look("elsewhere");
+        crate::ground::let_kubectl_look("sked-controller-manager", "elsewhere");
         let said = manager.says(&words);
         said.err.contains("only those labels").then_some(())
     });

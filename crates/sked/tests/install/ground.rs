@@ -118,7 +118,11 @@ impl Person {
 
     /// Whoever holds a token of this account.
     pub(crate) fn holding_token_of(account: &str, namespace: &str) -> Self {
-        let token = must(&["create", "token", account, "-n", namespace]);
+        Self::with_token(&must(&["create", "token", account, "-n", namespace]))
+    }
+
+    /// Whoever holds this token.
+    pub(crate) fn with_token(token: &str) -> Self {
         let mut config: Value =
             serde_json::from_str(&must(&["config", "view", "--raw", "-o", "json"])).unwrap();
         // The administrator's certificate would be believed first.
@@ -165,9 +169,9 @@ pub(crate) fn refused(said: &Said, words: &str) {
     );
 }
 
-/// kubectl gets an object before it patches it; the manager does not, and has no right to. Whoever
-/// plays the manager with kubectl is lent that right.
-pub(crate) fn let_kubectl_look(home: &str) {
+/// kubectl gets an object before it patches it; sked does not, and has no right to. Whoever plays
+/// the manager or an agent with kubectl is lent that right.
+pub(crate) fn let_kubectl_look(account: &str, home: &str) {
     let get = |group: &str, what: &str| json!({"apiGroups": [group], "resources": [what], "verbs": ["get"]});
     let kind = |kind: &str| json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": "looks"}});
     let [mut role, mut binding] = [kind("ClusterRole"), kind("ClusterRoleBinding")];
@@ -176,11 +180,12 @@ pub(crate) fn let_kubectl_look(home: &str) {
         get("", "pods"),
         get("", "pods/status"),
         get("sked.schedkit.io", "schedexts"),
-        get("sked.schedkit.io", "schedexts/status")
+        get("sked.schedkit.io", "schedexts/status"),
+        get("sked.schedkit.io", "schedextnodes/status")
     ]);
     binding["roleRef"] =
         json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "looks"});
-    binding["subjects"] = json!([{"kind": "ServiceAccount", "name": MANAGER, "namespace": home}]);
+    binding["subjects"] = json!([{"kind": "ServiceAccount", "name": account, "namespace": home}]);
     apply(&[role, binding]);
 }
 

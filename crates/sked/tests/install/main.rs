@@ -4,6 +4,7 @@
 
 #![cfg(test)]
 
+mod agent_account;
 mod authors;
 mod chart;
 mod ground;

@@ -17,7 +17,7 @@ fn thief() -> Person {
 
 fn ground() -> Person {
     install();
-    let_kubectl_look("sked-system");
+    let_kubectl_look(MANAGER, "sked-system");
     apply(&[
         namespace(THIEVES),
         json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "pawn", "labels": {"pool": "a", "zone": "b"}}}),
@@ -216,6 +216,141 @@ fn the_status_is_the_managers_and_the_spec_is_not() {
     refused(&thief.says(&[&words[..], &[spec]].concat()), "cannot patch");
 }
 
+/// A pod with these labels and a status as kubelet writes it.
+fn pod(name: &str, labels: &Value) {
+    apply(&[json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "namespace": THIEVES, "labels": labels},
+        // A pod of no node would be gone as soon as it is deleted.
+        "spec": {"nodeName": "pawn", "containers": [{"name": "scx", "image": "registry.example/scx_lab:1"}]},
+    })]);
+    let status = json!({"status": {"phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}], "conditions": [
+        {"type": "ContainersReady", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        {"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+    ]}});
+    let status = status.to_string();
+    let words = ["patch", "pod", name, "-n", THIEVES, "--subresource=status"];
+    must(&[&words[..], &["--type=merge", "-p", &status]].concat());
+}
+
+fn pod_status(thief: &Person, name: &str, kind: &str, patch: &Value) -> Said {
+    let (kind, patch) = (format!("--type={kind}"), patch.to_string());
+    let words = ["patch", "pod", name, "-n", THIEVES, "--subresource=status"];
+    thief.says(&[&words[..], &[&kind, "-p", &patch]].concat())
+}
+
+fn condition(kind: &str, status: &str) -> Value {
+    json!({"status": {"conditions": [{"type": kind, "status": status}]}})
+}
+
+/// The thief, and pods of a scheduler, of the same manager but no scheduler, and of somebody else.
+fn ground_with_pods() -> Person {
+    let thief = ground();
+    let ours = json!({"managed-by": "sked-controller", "sked.schedkit.io/root-scheduler": "true"});
+    pod("scheduler", &ours);
+    pod("half", &json!({"managed-by": "sked-controller"}));
+    pod("foreign", &json!({"app": "shop"}));
+    eventually("the policy for pods is in force", || {
+        let said = pod_status(&thief, "foreign", "strategic", &condition(GATE, "True"));
+        said.err.contains("ValidatingAdmissionPolicy").then_some(())
+    });
+    thief
+}
+
+const GATE: &str = "sked.schedkit.io/Attached";
+
+#[test]
+fn of_a_schedulers_pod_the_gate_is_the_managers() {
+    let _alone = alone();
+    let thief = ground_with_pods();
+    for status in ["True", "False", "Unknown"] {
+        let patch = condition(GATE, status);
+        allowed(&pod_status(&thief, "scheduler", "strategic", &patch));
+    }
+    let pod = get(&["pod", "scheduler", "-n", THIEVES]);
+    let conditions = pod["status"]["conditions"].as_array().unwrap();
+    let gate = conditions.iter().find(|one| one["type"] == GATE).unwrap();
+    assert_eq!(gate["status"], "Unknown");
+    assert_eq!(conditions.len(), 3);
+    // Also of one that is on its way out.
+    let patience = "--grace-period=300";
+    must(&[
+        "delete",
+        "pod",
+        "scheduler",
+        "-n",
+        THIEVES,
+        "--wait=false",
+        patience,
+    ]);
+    allowed(&pod_status(
+        &thief,
+        "scheduler",
+        "strategic",
+        &condition(GATE, "False"),
+    ));
+    must(&[
+        "delete",
+        "pod",
+        "scheduler",
+        "-n",
+        THIEVES,
+        "--grace-period=0",
+        "--force",
+    ]);
+}
+
+#[test]
+fn of_pods_nothing_else_is() {
+    let _alone = alone();
+    let thief = ground_with_pods();
+    for name in ["half", "foreign"] {
+        let said = pod_status(&thief, name, "strategic", &condition(GATE, "True"));
+        refused(&said, "is not one of them");
+    }
+    let other = "no condition of a pod but \"sked.schedkit.io/Attached\"";
+    for kind in ["Ready", "ContainersReady", "example.com/Mine"] {
+        let said = pod_status(
+            &thief,
+            "scheduler",
+            "strategic",
+            &condition(kind, "Unknown"),
+        );
+        refused(&said, other);
+    }
+    let replaced = json!({"status": {"conditions": [{"type": GATE, "status": "True"}]}});
+    refused(&pod_status(&thief, "scheduler", "merge", &replaced), other);
+    let rest = "nothing of a pod's status but one condition";
+    for status in [
+        json!({"phase": "Failed"}),
+        json!({"message": "evicted"}),
+        json!({"podIP": "10.6.6.6", "podIPs": [{"ip": "10.6.6.6"}]}),
+        json!({"podIP": null, "podIPs": null}),
+        json!({"containerStatuses": [{"name": "scx", "image": "a", "imageID": "b", "ready": true, "restartCount": 0}]}),
+    ] {
+        let said = pod_status(&thief, "scheduler", "merge", &json!({"status": status}));
+        refused(&said, rest);
+    }
+    let metadata = "labels, annotations or other metadata of a pod";
+    for change in [
+        json!({"annotations": {"a": "b"}}),
+        json!({"labels": {"name": "other"}}),
+        json!({"finalizers": ["example.com/held"]}),
+    ] {
+        let said = pod_status(&thief, "scheduler", "merge", &json!({"metadata": change}));
+        if said.status == 0 {
+            // The API server itself keeps some of it as it was.
+            let pod = get(&["pod", "scheduler", "-n", THIEVES]);
+            assert!(pod["metadata"]["finalizers"].is_null(), "{pod:#}");
+        } else {
+            refused(&said, metadata);
+        }
+    }
+    let spec = r#"{"spec": {"containers": [{"name": "scx", "image": "evil"}]}}"#;
+    let words = ["patch", "pod", "scheduler", "-n", THIEVES, "-p", spec];
+    refused(&thief.says(&words), "cannot patch");
+}
+
 #[test]
 fn rbac_gives_what_is_used_and_no_more() {
     let _alone = alone();
@@ -232,6 +367,8 @@ fn rbac_gives_what_is_used_and_no_more() {
         "update schedexts --subresource=finalizers -A",
         "watch nodes",
         "watch pods -A",
+        "patch pods --subresource=status -A",
+        "watch schedextnodes",
         "create events.events.k8s.io -A",
         "create subjectaccessreviews.authorization.k8s.io",
         "create tokenreviews.authentication.k8s.io",
@@ -245,6 +382,11 @@ fn rbac_gives_what_is_used_and_no_more() {
         "create pods -A",
         "create pods --subresource=exec -A",
         "delete pods -A",
+        "patch pods -A",
+        "update pods --subresource=status -A",
+        "get schedextnodes",
+        "create schedextnodes",
+        "patch schedextnodes --subresource=status",
         "create serviceaccounts --subresource=token -n sked-system",
         "update leases.coordination.k8s.io -n sked-system",
         "get leases.coordination.k8s.io -n kube-system",

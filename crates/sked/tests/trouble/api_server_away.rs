@@ -2,81 +2,19 @@
 //! through a door here: whoever is not the manager goes on as before, and so the world changes
 //! while the manager cannot look.
 
-use std::io;
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 
+use crate::door::Door;
 use crate::ground::{CLUSTER, Nodes, condition, requests, says, versions};
-
-/// Passes connections on, until it is shut: then it ends them, old and new.
-#[derive(Clone)]
-struct Door {
-    port: u16,
-    /// Nothing while it is shut.
-    through: Arc<Mutex<Option<Vec<TcpStream>>>>,
-}
-
-impl Door {
-    fn to(server: String) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let door = Self {
-            port: listener.local_addr().unwrap().port(),
-            through: Arc::new(Mutex::new(Some(Vec::new()))),
-        };
-        let keeper = door.clone();
-        thread::spawn(move || {
-            for inside in listener.incoming().map(Result::unwrap) {
-                keeper.pass(inside, &server);
-            }
-        });
-        door
-    }
-
-    fn pass(&self, inside: TcpStream, server: &str) {
-        let mut through = self.through.lock().unwrap();
-        let Some(through) = through.as_mut() else {
-            return;
-        };
-        let outside = TcpStream::connect(server).unwrap();
-        for (from, to) in [(&inside, &outside), (&outside, &inside)] {
-            let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-            thread::spawn(move || {
-                let _ = io::copy(&mut from, &mut to);
-                let _ = to.shutdown(Shutdown::Both);
-            });
-        }
-        through.extend([inside, outside]);
-    }
-
-    fn shut(&self) {
-        for stream in self.through.lock().unwrap().take().into_iter().flatten() {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-
-    fn open(&self) {
-        *self.through.lock().unwrap() = Some(Vec::new());
-    }
-}
 
 #[test]
 fn nothing_is_lost_while_it_is_away_and_nothing_is_written_without_need_afterwards() {
     let nodes = Nodes::new("away", 2);
     CLUSTER.namespace("away");
-    let mut server = String::new();
-    let mut door = None;
-    let kubeconfig = CLUSTER.kubeconfig("door.kubeconfig", |config| {
-        let url = &mut config["clusters"][0]["cluster"]["server"];
-        server = url.as_str().unwrap().replace("https://", "");
-        let opened = Door::to(server.clone());
-        *url = json!(format!("https://127.0.0.1:{}", opened.port));
-        door = Some(opened);
-    });
-    let door = door.unwrap();
+    let (door, kubeconfig) = Door::before(&CLUSTER, "door.kubeconfig", |_| {});
     let manager = CLUSTER.manager_with(&kubeconfig, &["--watch-namespaces=away"]);
     manager.eventually("it is ready", || manager.probe("readyz") == Some(200));
     CLUSTER.schedext("away", "a", &nodes.wanted());

@@ -9,6 +9,8 @@
 #![cfg(test)]
 
 mod api_server_away;
+#[path = "../door.rs"]
+mod door;
 mod ground;
 mod long_names;
 mod namespace_terminating;
