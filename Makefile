@@ -35,10 +35,11 @@ test-long: prepare deny mutants ## The slow courses: kernel series, every fault 
 	lab/on-emulated-nodes cargo test --package schedctl --features long --test machine -- --test-threads=1 --nocapture
 	cargo test --package sked --features long --test faults -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package sked --features long --test two_kernels -- --test-threads=1 --nocapture
+	lab/on-emulated-nodes cargo test --package sked --features long --test kernel_truth -- --nocapture
 	fuzz/run 300
 
 bench: prepare static ## The measurements; PEER= names another operator for the second column
-	SKED=$(CURDIR)/target/$(STATIC)/release/sked cargo test --package sked --no-fail-fast --bench manager --bench crowd
+	SKED=$(CURDIR)/target/$(STATIC)/release/sked cargo test --package sked --no-fail-fast --bench manager --bench crowd --bench agents
 	SCHEDCTL=$(CURDIR)/target/$(STATIC)/release/schedctl cargo test --package schedctl --no-fail-fast --bench verify --bench status --bench machine
 	cargo build --release --package lab --bin lab
 	cargo bench --package lab

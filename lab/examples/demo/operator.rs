@@ -8,8 +8,14 @@ use lab::{Lab, command, operator};
 use crate::stage::{NOBODY, Stage};
 
 const SCHEDEXT: &str = "lab/examples/demo/schedext.yaml";
-/// Pods run, and that is all that can be said from here.
-const TOLD: &str = r#"wait schedext/scx-lab --for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=NoKernelReport"#;
+/// The kernel's word has reached the cluster.
+const ATTACHED: &str = r#"wait schedext/scx-lab --for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=Attached --timeout=120s"#;
+/// So has its word that it threw the scheduler out, and why.
+const EJECTED: &str =
+    "wait schedext/scx-lab --for=jsonpath={.status.problems[0].reason}=Stall --timeout=120s";
+/// A scheduler that leaves a task waiting, once it has run for a while.
+const STALL: &str = r#"{"spec":{"args":["--fault","stall","--after","15s"],"watchdogTimeout":"2s"}}"#;
+const PROBLEM: &str = "get schedext scx-lab -o jsonpath={.status.problems[0].message}";
 const SYSTEM: &str = "sked-system";
 
 pub(crate) fn story(stage: &mut Stage, lab: &Lab, program: &Path) -> anyhow::Result<()> {
@@ -23,13 +29,23 @@ pub(crate) fn story(stage: &mut Stage, lab: &Lab, program: &Path) -> anyhow::Res
     stage.say(include_str!("schedext.yaml").trim_end())?;
     stage.kubectl(lab, &format!("apply -f {SCHEDEXT}"))?;
     stage.await_kernel(lab, "enabled")?;
-    stage.await_cluster(lab, "waiting until sked has told what it sees", TOLD)?;
-    stage.kubectl(lab, "get schedexts")?;
+    stage.await_cluster(lab, "waiting until the kernel's word is in the cluster", ATTACHED)?;
+    stage.kubectl(lab, "get schedexts,schedextnodes")?;
     stage.kubectl(lab, "get daemonsets,pods")?;
 
-    stage
-        .title("During: that a pod runs proves nothing, so sked says Unknown; the kernel knows")?;
+    stage.title("During: attached, by the kernel's own word")?;
     stage.kernel(lab, "enabled", "lab")?;
+
+    stage.title("A version that stalls: the kernel throws it out, and the SchedExt says why")?;
+    stage.kubectl(lab, &format!("patch schedext scx-lab --type=merge -p {STALL}"))?;
+    stage.await_cluster(lab, "waiting until the kernel has had enough of it", EJECTED)?;
+    stage.kubectl(lab, "get schedexts,schedextnodes")?;
+    stage.kubectl(lab, PROBLEM)?;
+
+    stage.title("The spec is put right, and the kernel runs it again")?;
+    stage.kubectl(lab, r#"patch schedext scx-lab --type=merge -p {"spec":{"args":null}}"#)?;
+    stage.await_cluster(lab, "waiting until the kernel runs it", ATTACHED)?;
+    stage.kubectl(lab, "get schedexts,schedextnodes")?;
 
     stage.title("The SchedExt goes, and its scheduler with it")?;
     stage.kubectl(lab, "delete schedext scx-lab")?;
