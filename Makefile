@@ -123,7 +123,7 @@ e2e: prepare test-e2e ## Tests on a real control plane, a virtual machine and a 
 
 test-e2e: prepare ## sked on a real control plane and in a virtual machine with its own kernel
 	cargo build --quiet --locked --package lab
-	cargo test --package sked --features e2e --locked --no-fail-fast --test control_plane --test trouble --test election --test metrics --test agent --test install -- --test-threads=1
+	cargo test --package sked --features e2e --locked --no-fail-fast --test control_plane --test reports --test trouble --test election --test metrics --test agent --test install -- --test-threads=1
 	lab/on-emulated-nodes cargo test --package sked --features e2e --locked --test deployed -- --test-threads=1 --nocapture
 
 deny: $(CACHE)/cargo-deny/bin/cargo-deny ## Licences, sources and bans of the dependencies

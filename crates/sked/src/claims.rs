@@ -29,7 +29,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::leadership::{Leadership, WriteError};
-use crate::observe::{fleet, standings};
+use crate::observe::{Looks, fleet, standings};
 use crate::queue::Queue;
 use crate::stop::Stop;
 use crate::stores::{Kept, Stores, node_key};
@@ -121,11 +121,10 @@ impl Claimer {
     /// breaks the rules: only something new can change that. And when to think again because
     /// something will have lasted.
     fn think(&self, lasting: &mut Lasting) -> (Vec<LabelWrite>, Option<Instant>) {
-        let seen = standings(&self.stores);
-        let seen = seen.iter().map(|(node, standing)| {
-            let standing = standing.clone();
-            (&**node, standing.map(|one| self.as_far_as_seen(one)))
-        });
+        let mut seen = standings(&self.stores);
+        if !self.sees_all {
+            seen.iter_mut().for_each(overlook_foreign);
+        }
         let (standing, lasts) = lasting.settle(seen, Instant::now());
         let fleet = fleet(&self.stores, standing);
         let claims = claim(&fleet);
@@ -137,13 +136,6 @@ impl Claimer {
         let Claims { shares, writes } = claims;
         self.publish(shares);
         (writes, lasts)
-    }
-
-    fn as_far_as_seen(&self, standing: Standing) -> Standing {
-        match standing {
-            Standing::Barred(Bar::Foreign(_)) if !self.sees_all => Standing::Free,
-            standing => standing,
-        }
     }
 
     /// Wakes those whose share changed.
@@ -231,6 +223,13 @@ impl Claimer {
             },
         );
         Ok(Written::Taken)
+    }
+}
+
+/// Whoever does not see every scheduler's pod cannot tell somebody else's scheduler.
+fn overlook_foreign(looks: &mut Looks) {
+    if let Some(Standing::Barred(Bar::Foreign(_))) = looks.standing {
+        looks.standing = Some(Standing::Free);
     }
 }
 

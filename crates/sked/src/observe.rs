@@ -88,17 +88,31 @@ pub(crate) fn names_for(stores: &Stores, pod: &LivePod) -> Names {
     names
 }
 
+/// What a node looks like at this moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Looks {
+    pub(crate) node: Arc<Node>,
+    /// What it is good for; nothing when its kernel is not known.
+    pub(crate) standing: Option<Standing>,
+    /// Whether any pod of ours is there or on its way.
+    pub(crate) has_pods: bool,
+}
+
 /// What each node is good for, as it looks at this moment; see [`crate::claims`] for what lasts.
-pub(crate) fn standings(stores: &Stores) -> Vec<(Arc<Node>, Option<Standing>)> {
+pub(crate) fn standings(stores: &Stores) -> Vec<Looks> {
     let mut names = Names::default();
     for live in stores.daemonsets.all() {
         learn(stores, &live, &mut names);
     }
     let standing = |node: Arc<Node>| {
         let pods = stores.pods.on(&node.name);
+        let has_pods = !pods.is_empty();
         let pods = pods.iter().map(|pod| (&**pod, names.of(pod).cloned()));
-        let standing = standing(&kernel_of(stores, &node.name), pods);
-        (node, standing)
+        Looks {
+            standing: standing(&kernel_of(stores, &node.name), pods),
+            node,
+            has_pods,
+        }
     };
     stores.nodes.all().into_iter().map(standing).collect()
 }

@@ -1,5 +1,7 @@
 //! A real API server without kubelets, and what a measurement does with it.
 
+#![allow(dead_code, reason = "each measurement uses its own part of it")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,13 +1,16 @@
 //! What a node is good for, once it has lasted. A report that is a moment behind a pod makes a
 //! scheduler of ours look like somebody else's, and somebody else's may only be changing places
-//! with the next: neither is a reason to move anything.
+//! with the next: neither is a reason to move anything. Where no pod of ours is, nothing has to
+//! move, and a node that is taken is barred at once, before anything of ours is refused there.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use sked_plan::NodeName;
 use sked_plan::standing::{Bar, Standing};
-use sked_plan::{Node, NodeName};
 use tokio::time::Instant;
+
+use crate::observe::Looks;
 
 /// How long.
 const LASTING: Duration = Duration::from_secs(5);
@@ -19,22 +22,23 @@ pub(super) struct Lasting(HashMap<NodeName, (Standing, Instant)>);
 impl Lasting {
     /// What has lasted, and when to look again. A node whose change has not lasted yet is as it was:
     /// good for us, or, with the label of a foreign scheduler, not known.
-    pub(super) fn settle<'a>(
+    pub(super) fn settle(
         &mut self,
-        seen: impl Iterator<Item = (&'a Node, Option<Standing>)>,
+        seen: impl IntoIterator<Item = Looks>,
         now: Instant,
     ) -> (BTreeMap<NodeName, Standing>, Option<Instant>) {
         let mut before = std::mem::take(&mut self.0);
         let mut settled = BTreeMap::new();
         let mut due = None;
-        for (node, standing) in seen {
-            let Some(standing) = standing else {
+        for looks in seen {
+            let Some(standing) = looks.standing else {
                 continue;
             };
-            let name = node.name.clone();
-            let labelled = node.labels.get(sked_api::label::OWNER);
+            let name = looks.node.name.clone();
+            let labelled = looks.node.labels.get(sked_api::label::OWNER);
             let labelled = labelled.is_some_and(|word| word == Bar::Foreign(None).word());
-            if is_foreign(&standing) == labelled || is_unsupported(&standing) {
+            let moves_nothing = is_foreign(&standing) && !looks.has_pods;
+            if is_foreign(&standing) == labelled || moves_nothing || is_unsupported(&standing) {
                 settled.insert(name, standing);
                 continue;
             }
@@ -66,7 +70,9 @@ fn is_unsupported(standing: &Standing) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use sked_plan::Uid;
+    use std::sync::Arc;
+
+    use sked_plan::{Node, Uid};
 
     use super::*;
 
@@ -91,8 +97,27 @@ mod tests {
         standing: Option<Standing>,
         now: Instant,
     ) -> (Option<Standing>, bool) {
-        let (mut settled, due) = lasting.settle(std::iter::once((node, standing)), now);
+        let looks = Looks {
+            node: Arc::new(node.clone()),
+            standing,
+            has_pods: true,
+        };
+        let (mut settled, due) = lasting.settle([looks], now);
         (settled.remove(&node.name), due.is_some())
+    }
+
+    #[tokio::test]
+    async fn where_nothing_of_ours_is_a_foreign_scheduler_counts_at_once() {
+        let looks = Looks {
+            node: Arc::new(node(None)),
+            standing: Some(foreign()),
+            has_pods: false,
+        };
+        let (settled, due) = Lasting::default().settle([looks], Instant::now());
+        assert_eq!(
+            (settled.get(&"node1".into()), due),
+            (Some(&foreign()), None)
+        );
     }
 
     #[tokio::test]
