@@ -9,7 +9,7 @@ fn after_an_outage_the_state_is_the_state_now() {
     let mut machine = Machine::idle();
     machine.attached("lab", 1);
     let (door, kubeconfig) = Door::before(&CLUSTER, "agent-door.kubeconfig", |config| {
-        node.sign(config)
+        node.sign(config);
     });
     let agent = node.agent_with(&machine, &kubeconfig);
     agent.await_ready();
@@ -52,7 +52,7 @@ fn an_agent_that_begins_without_an_api_server_reports_when_there_is_one() {
     let node = Node::new("early");
     let mut machine = Machine::idle();
     let (door, kubeconfig) = Door::before(&CLUSTER, "early-door.kubeconfig", |config| {
-        node.sign(config)
+        node.sign(config);
     });
     door.shut();
     let agent = node.agent_with(&machine, &kubeconfig);

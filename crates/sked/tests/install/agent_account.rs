@@ -1,5 +1,7 @@
 //! What an agent's account may do, as whoever stole the token of one node's agent would find out.
 
+use std::ops::Deref;
+
 use lab::Said;
 use serde_json::{Value, json};
 
@@ -62,8 +64,28 @@ fn lie(thief: &Person, name: &str) -> Said {
     thief.says(&[&["patch", "schedextnode", name], &words[..], &[patch]].concat())
 }
 
+/// The thief of one node's token. No kubelet lets go of the pods afterwards, so that is done here.
+struct Theft(Person);
+
+impl Deref for Theft {
+    type Target = Person;
+
+    fn deref(&self) -> &Person {
+        &self.0
+    }
+}
+
+impl Drop for Theft {
+    fn drop(&mut self) {
+        let pods =
+            "delete pods agent-on-stolen agent-on-honest -n sked-system --force --grace-period=0";
+        kubectl(&pods.split(' ').collect::<Vec<_>>());
+        kubectl(&["delete", "nodes", "stolen", "honest"]);
+    }
+}
+
 /// Two nodes with agents, no reports, and the policy in force.
-fn ground() -> Person {
+fn ground() -> Theft {
     install();
     apply(&[node_with_agent("stolen"), node_with_agent("honest")].concat());
     let_kubectl_look(ACCOUNT, "sked-system");
@@ -73,7 +95,7 @@ fn ground() -> Person {
         must(&["delete", "schedextnodes", "--all"]);
         made.err.contains("ValidatingAdmissionPolicy").then_some(())
     });
-    thief
+    Theft(thief)
 }
 
 #[test]
@@ -145,7 +167,7 @@ fn a_report_goes_with_its_own_node_and_no_other() {
 #[test]
 fn a_token_that_names_no_node_writes_nothing() {
     let _alone = alone();
-    ground();
+    let _thief = ground();
     let nameless = Person::holding_token_of(ACCOUNT, "sked-system");
     refused(&nameless.hands("create", &report("stolen")), NAMELESS);
     apply(&[report("stolen")]);
