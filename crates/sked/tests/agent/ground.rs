@@ -98,17 +98,35 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn new(name: &str) -> Self {
+        let mut node = Self {
+            name: name.to_owned(),
+            uid: Value::Null,
+            room: tempfile::tempdir().unwrap(),
+        };
+        node.is_born();
+        node
+    }
+
+    /// The Node is made, and kubelet puts a token in the agent's place, over one that is there.
+    pub(crate) fn is_born(&mut self) {
         let (crowd, played) = lab::crowd::LABEL;
+        let name = &self.name;
         let labels =
             json!({crowd: played, "kubernetes.io/os": "linux", "kubernetes.io/hostname": name});
         CLUSTER.node(name, &labels);
-        let node = Self {
-            name: name.to_owned(),
-            uid: CLUSTER.look("", &format!("node/{name}"), "/metadata/uid"),
-            room: tempfile::tempdir().unwrap(),
-        };
-        fs::write(node.token(), node.stolen_token()).unwrap();
-        node
+        self.uid = CLUSTER.look("", &format!("node/{name}"), "/metadata/uid");
+        let next = self.room.path().join("next");
+        fs::write(&next, self.stolen_token()).unwrap();
+        fs::rename(&next, self.token()).unwrap();
+    }
+
+    /// The Node is deleted, and with it what was on it.
+    pub(crate) fn dies(&self) {
+        CLUSTER.kubectl(&["delete", "node", &self.name]);
+        let pods = format!("--field-selector=spec.nodeName={}", self.name);
+        let words = "delete pods -n sked-system --force --grace-period=0";
+        let words: Vec<&str> = words.split(' ').collect();
+        CLUSTER.kubectl(&[&words[..], &[&pods]].concat());
     }
 
     /// Where the token is, as kubelet puts it.

@@ -15,5 +15,6 @@ mod open_to_others;
 mod outage;
 mod own_report;
 mod pace;
+mod reborn_node;
 #[path = "../support.rs"]
 mod support;
