@@ -119,6 +119,7 @@ e2e: prepare test-e2e ## Tests on a real control plane, a virtual machine and a 
 	cargo test --package lab --features e2e --locked --no-fail-fast $(E2E) -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test machine -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package schedctl --features e2e --locked --test machine -- --test-threads=1 --nocapture
+	lab/on-emulated-nodes cargo test --package schedctl --features e2e --locked --test node -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package lab --features e2e --locked --test cluster -- --test-threads=1 --nocapture
 
 test-e2e: prepare ## sked on a real control plane and in a virtual machine with its own kernel

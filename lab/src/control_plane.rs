@@ -47,13 +47,15 @@ pub fn start(
     let etcd = start_etcd(state, binaries)?;
     let pace = Pace::of(crowd);
     let mut api_server = start_api_server(state, binaries, pki, pace)?;
-    let readyz = || {
-        network::insider(binaries.program("kubectl"))
+    let (kubectl, config) = (binaries.program("kubectl"), state.path("kubeconfig"));
+    let server = inside.clone();
+    let readyz = move || {
+        network::insider(&kubectl)
             .arg("--kubeconfig")
-            .arg(state.path("kubeconfig"))
+            .arg(&config)
             .args([
                 "--server",
-                &inside,
+                &server,
                 "--request-timeout=2s",
                 "get",
                 "--raw",
@@ -62,12 +64,12 @@ pub fn start(
             .output()
             .is_ok_and(|output| output.status.success())
     };
-    api_server.wait_until(PATIENCE, || listens(API) && readyz())?;
+    api_server.ready_when(PATIENCE, move || listens(API) && readyz())?;
     let mut controller_manager = start_controller_manager(state, binaries, pki, &inside, pace)?;
     let mut scheduler = start_scheduler(state, binaries, pki, &inside, pace)?;
     let own = |port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
-    controller_manager.wait_until(PATIENCE, || listens(own(10257)))?;
-    scheduler.wait_until(PATIENCE, || listens(own(10259)))?;
+    controller_manager.ready_when(PATIENCE, move || listens(own(10257)))?;
+    scheduler.ready_when(PATIENCE, move || listens(own(10259)))?;
     let mut services = vec![etcd, api_server, controller_manager, scheduler];
     if let Some(program) = crowd {
         let config = state.path("kubeconfig");
@@ -136,7 +138,7 @@ fn start_etcd(state: &State, binaries: &Binaries) -> Result<Service, ControlPlan
         PEER,
     ]);
     etcd.args(["--initial-cluster", &format!("default={PEER}")]);
-    Ok(Service::start("etcd", &mut etcd, state.log("etcd"))?)
+    Ok(Service::start("etcd", etcd, state.log("etcd"))?)
 }
 
 fn start_api_server(
@@ -182,7 +184,7 @@ fn start_api_server(
     }
     Ok(Service::start(
         "kube-apiserver",
-        &mut command,
+        command,
         state.log("kube-apiserver"),
     )?)
 }
@@ -215,7 +217,7 @@ fn start_controller_manager(
     command.arg("--root-ca-file").arg(pki.authority());
     Ok(Service::start(
         "kube-controller-manager",
-        &mut command,
+        command,
         state.log("kube-controller-manager"),
     )?)
 }
@@ -238,7 +240,7 @@ fn start_scheduler(
         .arg(&config);
     Ok(Service::start(
         "kube-scheduler",
-        &mut command,
+        command,
         state.log("kube-scheduler"),
     )?)
 }

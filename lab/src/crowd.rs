@@ -37,5 +37,5 @@ pub(crate) fn start(
         "--node-lease-duration-seconds=40",
         "--server-address=127.0.0.1:10247",
     ]);
-    Ok(Service::start("kwok", &mut command, state.log("kwok"))?)
+    Ok(Service::start("kwok", command, state.log("kwok"))?)
 }

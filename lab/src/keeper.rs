@@ -9,16 +9,19 @@
 //!
 //! The lifeline is the pipe that the order came through. Whoever asked for the lab holds its
 //! other end; when that process is gone, by `kill -9` or otherwise, the pipe ends and so does the
-//! keeper. `detach` on the lifeline cuts this tie once the lab is ready.
+//! keeper. `detach` on the lifeline cuts this tie once the lab is ready; until then a service can
+//! be stopped and started through it ([`crate::demand`]).
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use crate::cache::Cache;
 use crate::command::{self, CommandError};
+use crate::demand::{self, Demand};
 use crate::ground::{Goal, Order};
 use crate::network::{self, API, Door, NetworkError, REFERRERS, REGISTRY};
 use crate::parts::{self, PartError};
@@ -27,8 +30,8 @@ use crate::service::Service;
 use crate::site::{Ports, Site, SiteError};
 use crate::state::{State, StateError};
 
-/// What cuts the tie between a ready lab and the command that started it.
-pub const DETACH: &str = "detach";
+/// How often the services are looked at.
+const PACE: Duration = Duration::from_millis(500);
 
 /// Why there is no lab.
 #[derive(Debug, thiserror::Error)]
@@ -56,11 +59,17 @@ pub enum KeeperError {
     Io(#[from] io::Error),
 }
 
+/// What a lab that has come up leaves to be watched.
+struct Kept {
+    services: Vec<Service>,
+    demands: Receiver<Demand>,
+}
+
 /// Reads the order from standard input, makes the lab, and keeps it until the lifeline ends.
 pub fn keep() -> Result<(), KeeperError> {
     let reporter = Reporter::new(io::stdout());
     match bring_up(&reporter) {
-        Ok(Some(services)) => watch(services),
+        Ok(Some(kept)) => watch(kept, &reporter),
         Ok(None) => Ok(()),
         Err(error) => {
             let sentence = crate::sentence(&error);
@@ -71,10 +80,10 @@ pub fn keep() -> Result<(), KeeperError> {
 }
 
 /// The steps of `lab up`, in order. The lock is held for as long as the process lives.
-fn bring_up(reporter: &Reporter) -> Result<Option<Vec<Service>>, KeeperError> {
+fn bring_up(reporter: &Reporter) -> Result<Option<Kept>, KeeperError> {
     let mut input = BufReader::new(io::stdin());
     let order = read_order(&mut input)?;
-    follow_lifeline(input);
+    let demands = follow_lifeline(input);
     let keeper_pid = enter_process_namespace()?;
     let cache = Cache::new(order.cache.clone());
     if order.goal == Goal::Prepared {
@@ -100,7 +109,7 @@ fn bring_up(reporter: &Reporter) -> Result<Option<Vec<Service>>, KeeperError> {
     let lab = site.describe(&ports);
     state.publish(&lab)?;
     reporter.send(&Event::Ready { lab: Box::new(lab) });
-    Ok(Some(services))
+    Ok(Some(Kept { services, demands }))
 }
 
 /// The ways in from this machine's loopback, opened before anything slow begins.
@@ -146,17 +155,25 @@ fn read_order(input: &mut impl BufRead) -> Result<Order, KeeperError> {
     serde_json::from_str(&line).map_err(|error| KeeperError::Order(error.into()))
 }
 
-/// Ends this process, and with it the whole lab, when the lifeline ends.
-fn follow_lifeline(input: impl BufRead + Send + 'static) {
+/// Ends this process, and with it the whole lab, when the lifeline ends; hands on what is asked
+/// through it meanwhile.
+fn follow_lifeline(input: impl BufRead + Send + 'static) -> Receiver<Demand> {
+    let (hand_on, demands) = mpsc::channel();
     std::thread::spawn(move || {
-        let tied = !input
-            .lines()
-            .map_while(Result::ok)
-            .any(|line| line == DETACH);
-        if tied {
-            end();
+        for line in input.lines().map_while(Result::ok) {
+            match serde_json::from_str(&line) {
+                Ok(Demand::Detach) => return,
+                Ok(demand) => {
+                    let _ = hand_on.send(demand);
+                }
+                Err(error) => {
+                    let _ = writeln!(io::stderr(), "cannot read the demand {line:?}: {error}");
+                }
+            }
         }
+        end();
     });
+    demands
 }
 
 #[expect(
@@ -180,16 +197,24 @@ fn enter_process_namespace() -> Result<i32, KeeperError> {
 }
 
 /// Notes when something that should run has ended. It is not started again: a lab that mends
-/// itself would hide what a test is there to find.
-fn watch(mut services: Vec<Service>) -> Result<(), KeeperError> {
+/// itself would hide what a test is there to find. What a test asks for is done here, too: this
+/// thread is the one that is in the lab's network.
+fn watch(kept: Kept, reporter: &Reporter) -> Result<(), KeeperError> {
+    let Kept {
+        mut services,
+        demands,
+    } = kept;
     loop {
-        services.retain_mut(|service| match service.ended() {
-            Some(status) => {
+        for service in &mut services {
+            if let Some(status) = service.ended() {
                 let _ = writeln!(io::stderr(), "{} ended with {status}", service.name());
-                false
             }
-            None => true,
-        });
-        std::thread::sleep(Duration::from_millis(500));
+        }
+        match demands.recv_timeout(PACE) {
+            Ok(demand) => reporter.send(&demand::obey(&demand, &mut services)),
+            Err(RecvTimeoutError::Timeout) => {}
+            // Detached: nobody can ask any more.
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(PACE),
+        }
     }
 }

@@ -13,6 +13,7 @@ pub mod control_plane;
 pub mod counters;
 pub mod crowd;
 pub mod debian;
+pub mod demand;
 pub mod disk;
 pub mod environment;
 pub mod ground;
@@ -39,6 +40,7 @@ pub mod state;
 pub mod static_program;
 pub mod vm;
 
+pub use demand::Ending;
 pub use ground::{Goal, Ground, Order, Scheduler};
 pub use host::{Host, HostError};
 pub use node::{Daemon, Node, NodeError, Said};

@@ -80,9 +80,9 @@ impl Reporter {
         result
     }
 
-    /// Sends one event. That nobody listens any more is no reason to stop: a detached lab
-    /// outlives the command that started it.
-    pub fn send(&self, event: &Event) {
+    /// Sends one event, or the answer to a demand. That nobody listens any more is no reason to
+    /// stop: a detached lab outlives the command that started it.
+    pub fn send(&self, event: &impl Serialize) {
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(mut line) = serde_json::to_vec(event) {
             line.push(b'\n');

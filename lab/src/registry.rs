@@ -44,7 +44,7 @@ pub fn start(
         // It takes 4 MiB for each blob that it serves. With a heap as small as a lab's, each of
         // them would start a collection of garbage, which no registry in use does.
         .env("GOGC", "2000");
-    let service = Service::start("registry", &mut command, state.log("registry"))?;
+    let service = Service::start("registry", command, state.log("registry"))?;
     fill(service, &Registry::new(REGISTRY.to_string()), stock)
 }
 
@@ -56,7 +56,7 @@ pub fn start_with_referrers(
 ) -> Result<Service, RegistryError> {
     let mut command = network::insider(program);
     command.arg("registry").arg(REFERRERS.to_string());
-    let service = Service::start("referrers", &mut command, state.log("referrers"))?;
+    let service = Service::start("referrers", command, state.log("referrers"))?;
     fill(service, &Registry::new(REFERRERS.to_string()), stock)
 }
 
@@ -65,7 +65,8 @@ fn fill(
     registry: &Registry,
     stock: &[StockImage],
 ) -> Result<Service, RegistryError> {
-    service.wait_until(PATIENCE, || registry.is_up())?;
+    let asked = registry.clone();
+    service.ready_when(PATIENCE, move || asked.is_up())?;
     for image in stock {
         match image {
             StockImage::Single {

@@ -1,19 +1,21 @@
 //! A lab as its user holds it: brought up, used, and gone when dropped.
 
+mod lifeline;
+
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use self::lifeline::{Keeper, start_keeper};
 use crate::command::{self, CommandError};
+use crate::demand::{Answer, Demand, Ending};
 use crate::ground::Order;
-use crate::keeper::DETACH;
 use crate::network::{REFERRERS, REGISTRY};
 use crate::node::Node;
 use crate::preflight::{self, PreflightError};
@@ -31,13 +33,6 @@ pub struct Lab {
     running: RunningLab,
     state: State,
     keeper: Option<Keeper>,
-}
-
-/// The keeper's process and the pipe that it lives by.
-#[derive(Debug)]
-struct Keeper {
-    process: Child,
-    lifeline: Option<ChildStdin>,
 }
 
 /// Why there is no lab.
@@ -82,6 +77,12 @@ pub enum LabError {
     /// The desk.
     #[error(transparent)]
     Signing(#[from] SigningError),
+    /// Only whoever brought it up holds its lifeline.
+    #[error("the lab was brought up by somebody else: only they can stop and start its services")]
+    NotOurs,
+    /// What was asked of the keeper was not done.
+    #[error("{0}")]
+    Refused(String),
     /// It was ended from elsewhere.
     #[error("the lab has ended: by `lab down`, or see {log}")]
     Ended {
@@ -188,14 +189,34 @@ impl Lab {
         Ok(Desk::open(tools, &self.state.path("desk"))?)
     }
 
+    /// Ends one of the lab's services (`etcd`, `kube-apiserver`, …) and returns when its process is
+    /// gone. The lab lives on without it.
+    pub fn stop_service(&self, name: &str, ending: Ending) -> Result<(), LabError> {
+        let service = name.to_owned();
+        self.demand(&Demand::Stop { service, ending })
+    }
+
+    /// Starts a service that has ended the way it was started first, and returns when it is ready.
+    pub fn start_service(&self, name: &str) -> Result<(), LabError> {
+        let service = name.to_owned();
+        self.demand(&Demand::Start { service })
+    }
+
+    fn demand(&self, demand: &Demand) -> Result<(), LabError> {
+        let keeper = self.keeper.as_ref().ok_or(LabError::NotOurs)?;
+        match keeper.ask(demand)? {
+            Some(Answer::Done) => Ok(()),
+            Some(Answer::Refused { sentence }) => Err(LabError::Refused(sentence)),
+            None => Err(LabError::Ended {
+                log: self.state.path("keeper.log"),
+            }),
+        }
+    }
+
     /// Lets the lab outlive this process; from then on only [`Lab::down`] ends it.
     pub fn detach(mut self) -> Result<(), LabError> {
-        if let Some(Keeper {
-            lifeline: Some(lifeline),
-            ..
-        }) = &mut self.keeper
-        {
-            writeln!(lifeline, "{DETACH}")?;
+        if let Some(keeper) = &self.keeper {
+            keeper.say(&Demand::Detach)?;
         }
         // Dropped later, the keeper would be waited for.
         std::mem::forget(self.keeper.take());
@@ -233,13 +254,6 @@ impl Lab {
     }
 }
 
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        drop(self.lifeline.take());
-        let _ = self.process.wait();
-    }
-}
-
 impl Node<'_> {
     /// The node itself, if it answers now.
     pub fn answering(self) -> Result<Self, LabError> {
@@ -251,50 +265,6 @@ impl Node<'_> {
     }
 }
 
-/// Starts the keeper in namespaces of its own and listens until it is ready or gives up. The
-/// keeper is no member of our process group: Ctrl-C is for us, and we take the lab down by ending.
-fn start_keeper(
-    order: &Order,
-    mut listener: impl FnMut(&Event),
-) -> Result<(Keeper, Option<RunningLab>), LabError> {
-    let log = command::append(&order.state.join("keeper.log"))?;
-    let mut process = Command::new("unshare")
-        .args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--"])
-        .arg(program()?)
-        .arg("keeper")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(log)
-        .process_group(0)
-        .spawn()?;
-    let mut lifeline = process.stdin.take();
-    let events = process.stdout.take();
-    if let Some(lifeline) = &mut lifeline {
-        writeln!(
-            lifeline,
-            "{}",
-            serde_json::to_string(order).map_err(io::Error::from)?
-        )?;
-    }
-    let keeper = Keeper { process, lifeline };
-    for line in events
-        .map(BufReader::new)
-        .into_iter()
-        .flat_map(BufRead::lines)
-    {
-        let Ok(event) = serde_json::from_str(&line?) else {
-            continue;
-        };
-        listener(&event);
-        match event {
-            Event::Ready { lab } => return Ok((keeper, Some(*lab))),
-            Event::Failed { sentence } => return Err(LabError::Failed(sentence)),
-            Event::Started { .. } | Event::Finished { .. } => {}
-        }
-    }
-    Ok((keeper, None))
-}
-
 fn vanished(state: &Path) -> LabError {
     let log = state.join("keeper.log");
     let text = fs::read_to_string(&log).unwrap_or_default();
@@ -302,18 +272,4 @@ fn vanished(state: &Path) -> LabError {
         last_words: command::last_words(&text),
         log,
     }
-}
-
-/// The `lab` program: this one, or for a test the one that was built beside it.
-fn program() -> io::Result<PathBuf> {
-    let this = std::env::current_exe()?;
-    if this.file_name().is_some_and(|name| name == "lab") {
-        return Ok(this);
-    }
-    this.ancestors()
-        .skip(1)
-        .take(2)
-        .map(|folder| folder.join("lab"))
-        .find(|path| path.is_file())
-        .ok_or_else(|| io::Error::other("the lab program is not built: run `cargo build -p lab`"))
 }

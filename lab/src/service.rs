@@ -1,24 +1,31 @@
-//! A program that runs for as long as the lab does.
+//! A program that runs for as long as the lab does, unless somebody asks for a pause.
 //!
-//! Nothing here ends a service: they all live in the keeper's process namespace, and the kernel
-//! ends them with it.
+//! Whoever lets go of a service does not end it: they all live in the keeper's process namespace,
+//! and the kernel ends them with it. [`Service::stop`] is for a fault on purpose, and the service
+//! can be started again the way it was.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::command::{self, CommandError};
+use crate::demand::Ending;
 
 /// How long to wait between two looks at something that is coming up.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A running program.
-#[derive(Debug)]
+/// A program of the lab.
 pub struct Service {
     name: String,
-    child: Child,
+    command: Command,
+    /// Nothing once its end is known.
+    child: Option<Child>,
     log: PathBuf,
+    is_ready: Box<dyn Fn() -> bool + Send>,
 }
 
 /// Why a service is of no use.
@@ -46,6 +53,24 @@ pub enum ServiceError {
         /// What it said last.
         last_words: String,
     },
+    /// It was told to end and does not.
+    #[error("{name} has not ended after {seconds} s: see {log}{last_words}")]
+    StillThere {
+        /// Which.
+        name: String,
+        /// How long we waited.
+        seconds: u64,
+        /// Where it writes.
+        log: PathBuf,
+        /// What it said last.
+        last_words: String,
+    },
+    /// Two of them would be in each other's way.
+    #[error("cannot start {0}: it runs")]
+    Runs(String),
+    /// There is nothing to stop.
+    #[error("cannot stop {0}: it does not run")]
+    RunsNot(String),
     /// It could not be started.
     #[error(transparent)]
     Start(#[from] CommandError),
@@ -56,20 +81,18 @@ pub enum ServiceError {
 
 impl Service {
     /// Starts a program, its output going to `log`.
-    pub fn start(name: &str, command: &mut Command, log: PathBuf) -> Result<Self, ServiceError> {
-        let child = command
+    pub fn start(name: &str, mut command: Command, log: PathBuf) -> Result<Self, ServiceError> {
+        command
             .stdin(Stdio::null())
             .stdout(command::append(&log)?)
-            .stderr(command::append(&log)?)
-            .spawn()
-            .map_err(|source| CommandError::Start {
-                program: command.get_program().to_string_lossy().into_owned(),
-                source,
-            })?;
+            .stderr(command::append(&log)?);
+        let child = spawn(&mut command)?;
         Ok(Self {
             name: name.to_owned(),
-            child,
+            command,
+            child: Some(child),
             log,
+            is_ready: Box::new(|| true),
         })
     }
 
@@ -78,9 +101,24 @@ impl Service {
         &self.name
     }
 
-    /// How it ended, if it has.
+    /// How it ended, if it has by itself; told once.
     pub fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
+        let status = self.child.as_mut()?.try_wait().ok().flatten();
+        if status.is_some() {
+            self.child = None;
+        }
+        status
+    }
+
+    /// Waits until `is_ready` says so, now and whenever it is started again.
+    pub fn ready_when(
+        &mut self,
+        patience: Duration,
+        is_ready: impl Fn() -> bool + Send + 'static,
+    ) -> Result<(), ServiceError> {
+        self.wait_until(patience, &is_ready)?;
+        self.is_ready = Box::new(is_ready);
+        Ok(())
     }
 
     /// Waits until `is_ready` says so; ends early when the service does.
@@ -91,7 +129,7 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let begin = Instant::now();
         while !is_ready() {
-            if let Some(status) = self.child.try_wait()? {
+            if let Some(status) = self.ended() {
                 return Err(ServiceError::Ended {
                     name: self.name.clone(),
                     status,
@@ -111,9 +149,69 @@ impl Service {
         Ok(())
     }
 
+    /// Ends it and waits until it is gone: a new API server on the port of one that is still
+    /// there would leave every client hanging.
+    pub fn stop(&mut self, ending: Ending, patience: Duration) -> Result<(), ServiceError> {
+        let child = self.child.as_mut();
+        let child = child.ok_or_else(|| ServiceError::RunsNot(self.name.clone()))?;
+        let signal = match ending {
+            Ending::Asked => Signal::TERM,
+            Ending::Killed => Signal::KILL,
+        };
+        if child.try_wait()?.is_none() {
+            kill_process(Pid::from_child(child), signal).map_err(io::Error::from)?;
+        }
+        let begin = Instant::now();
+        while child.try_wait()?.is_none() {
+            if begin.elapsed() > patience {
+                return Err(ServiceError::StillThere {
+                    name: self.name.clone(),
+                    seconds: patience.as_secs(),
+                    log: self.log.clone(),
+                    last_words: self.last_words(),
+                });
+            }
+            std::thread::sleep(PAUSE / 10);
+        }
+        self.child = None;
+        Ok(())
+    }
+
+    /// Starts it again the way it was started, and waits until it is ready.
+    pub fn resume(&mut self, patience: Duration) -> Result<(), ServiceError> {
+        // What ended by itself and was not looked at yet may be started, too.
+        self.ended();
+        if self.child.is_some() {
+            return Err(ServiceError::Runs(self.name.clone()));
+        }
+        self.child = Some(spawn(&mut self.command)?);
+        let is_ready = std::mem::replace(&mut self.is_ready, Box::new(|| true));
+        let ready = self.wait_until(patience, &is_ready);
+        self.is_ready = is_ready;
+        ready
+    }
+
     fn last_words(&self) -> String {
         let text = std::fs::read(&self.log).unwrap_or_default();
         command::last_words(&String::from_utf8_lossy(&text))
+    }
+}
+
+fn spawn(command: &mut Command) -> Result<Child, CommandError> {
+    command.spawn().map_err(|source| CommandError::Start {
+        program: command.get_program().to_string_lossy().into_owned(),
+        source,
+    })
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name, child, log, ..
+        } = self;
+        let mut debug = f.debug_struct("Service");
+        debug.field("name", name).field("child", child);
+        debug.field("log", log).finish_non_exhaustive()
     }
 }
 
@@ -124,8 +222,9 @@ mod tests {
     fn start(script: &str) -> (tempfile::TempDir, Service) {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("service.log");
-        let service =
-            Service::start("thing", Command::new("sh").args(["-c", script]), log).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let service = Service::start("thing", command, log).unwrap();
         (folder, service)
     }
 
@@ -147,7 +246,8 @@ mod tests {
         let (_folder, mut service) = start("exec sleep 5");
         let error = service.wait_until(Duration::ZERO, || false).unwrap_err();
         assert!(matches!(error, ServiceError::Late { .. }), "{error}");
-        service.child.kill().unwrap();
-        service.child.wait().unwrap();
+        service
+            .stop(Ending::Killed, Duration::from_secs(60))
+            .unwrap();
     }
 }

@@ -113,7 +113,7 @@ pub fn start(
         "-device",
         "virtserialport,chardev=line,name=lab",
     ]);
-    Ok(Service::start(name, &mut qemu, state.log(name))?)
+    Ok(Service::start(name, qemu, state.log(name))?)
 }
 
 /// The first program finds the seed's disk, which may appear a moment after the root's, unpacks it
@@ -159,9 +159,9 @@ fn hold_connection(state: State, node: NodeIdentity, keys: Keys, route: Route) -
         .name(format!("ssh {}", node.name))
         .spawn(move || {
             loop {
-                let mut ssh = keys.hold(&state, &node.name, node.ip, route);
+                let ssh = keys.hold(&state, &node.name, node.ip, route);
                 let log = state.log(&format!("{}-ssh", node.name));
-                if let Ok(mut held) = Service::start("ssh", &mut ssh, log) {
+                if let Ok(mut held) = Service::start("ssh", ssh, log) {
                     while held.ended().is_none() {
                         std::thread::sleep(Duration::from_millis(250));
                     }

@@ -6,7 +6,8 @@ mod support;
 
 use std::time::Duration;
 
-use lab::{Event, Ground, Lab};
+use lab::{Ending, Event, Ground, Lab};
+use rustix::process::{Pid, Signal, kill_process};
 use support::{eventually, kubectl, order, up};
 
 #[test]
@@ -87,4 +88,82 @@ fn a_crowd_of_nodes_runs_pods_and_lets_go_of_them() {
     eventually("the pod is gone", minute, || {
         pods().is_empty().then_some(())
     });
+}
+
+#[test]
+fn an_api_server_that_was_stopped_comes_back_with_all_it_knew() {
+    let lab = up(&order("test-control-stop", Ground::ControlPlane, 0));
+    let log = log_of(&lab);
+    let asked = |words: &[&str]| kubectl(&lab, &[&["--request-timeout=20s"], words].concat());
+    let minute = Duration::from_secs(60);
+    let account = |namespace: &str| {
+        // A controller manager gives up when nobody answers at its start; later it does not.
+        eventually("a service account is made", minute, || {
+            let words = ["get", "serviceaccount", "-n", namespace, "default"];
+            (asked(&words).status == 0).then_some(())
+        });
+    };
+    account("default");
+    for (name, ending) in [("asked", Ending::Asked), ("killed", Ending::Killed)] {
+        assert_eq!(asked(&["create", "namespace", name]).status, 0);
+        lab.stop_service("kube-apiserver", ending).unwrap();
+        assert_ne!(asked(&["get", "namespace", name]).status, 0, "it is gone");
+        lab.start_service("kube-apiserver").unwrap();
+        let there = asked(&["get", "namespace", name]);
+        assert_eq!(there.status, 0, "{}", there.err);
+    }
+    // The controllers are the same ones and go on.
+    assert_eq!(asked(&["create", "namespace", "after"]).status, 0);
+    account("after");
+    assert_eq!(log(), "", "nothing ended unasked");
+
+    let error = lab.start_service("kube-apiserver").unwrap_err().to_string();
+    assert_eq!(error, "cannot start kube-apiserver: it runs");
+    let error = lab.stop_service("kubelet", Ending::Asked).unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("no service \"kubelet\": it has registry, etcd"),
+        "{error}"
+    );
+
+    let found = Lab::find(lab.state().clone()).unwrap();
+    let error = found.start_service("etcd").unwrap_err().to_string();
+    assert!(error.contains("brought up by somebody else"), "{error}");
+}
+
+#[test]
+fn a_service_that_ends_by_itself_is_noted_and_can_be_started() {
+    let lab = up(&order("test-control-ends", Ground::ControlPlane, 0));
+    let log = log_of(&lab);
+    let config = lab.state().path("scheduler.kubeconfig");
+    let pids = || -> Vec<i32> {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let ours = |pid: &i32| {
+            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).into_owned();
+            words.contains("kube-scheduler") && words.contains(config.to_str().unwrap())
+        };
+        numbers.filter(ours).collect()
+    };
+    let [pid] = pids()[..] else {
+        panic!("{:?}", pids());
+    };
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    eventually("it is noted", Duration::from_secs(60), || {
+        log()
+            .contains("kube-scheduler ended with signal: 9")
+            .then_some(())
+    });
+    assert_eq!(pids(), Vec::<i32>::new(), "nobody mends it unasked");
+    lab.start_service("kube-scheduler").unwrap();
+    assert_eq!(pids().len(), 1);
+}
+
+/// What the keeper says from now on: its log may hold the words of earlier ones.
+fn log_of(lab: &Lab) -> impl Fn() -> String {
+    let path = lab.state().path("keeper.log");
+    let read = move || std::fs::read_to_string(&path).unwrap();
+    let old = read().len();
+    move || read()[old..].to_owned()
 }

@@ -9,6 +9,7 @@
 //! ours runs, other         refused         replace it
 //! ours runs, detached      clear it away, start (run: if it is the same, else refused)
 //! a stranger is attached   refused         refused
+//! sked runs one here       refused         refused (unless ours is the one that is attached)
 //! several of ours run      refused         refused
 //! a trial goes on          refused         refused
 //! ```
@@ -19,7 +20,8 @@ use schedkit_runtime::driver::Runtime;
 
 use crate::observe::Observed;
 use crate::runtimes::name_of;
-use crate::status::{Held, Status, judge, scheduler_of};
+use crate::sked::SkedPod;
+use crate::status::{Held, Status, attached, judge, scheduler_of};
 
 /// What somebody asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,6 +118,30 @@ pub(crate) enum Refusal {
         /// The kernel's name for it.
         ops: String,
     },
+    /// The kernel runs one that sked keeps here.
+    #[error(
+        "the kernel runs {ops} for sked ({whose}), and schedctl leaves that alone: end or change it \
+         in the cluster with {remedy}"
+    )]
+    Sked {
+        /// The kernel's name for it.
+        ops: String,
+        /// Its pod.
+        whose: String,
+        /// What to say to kubectl.
+        remedy: String,
+    },
+    /// One that sked keeps here is about to attach, or tries to.
+    #[error(
+        "sked runs a scheduler here ({whose}) that the kernel has not attached yet, and the two \
+         would fight: end or change it in the cluster with {remedy}"
+    )]
+    SkedStarts {
+        /// Its pod.
+        whose: String,
+        /// What to say to kubectl.
+        remedy: String,
+    },
     /// More than one of ours.
     #[error("{} run at once: end all but one with `schedctl stop`", .0.join(" and "))]
     Several(Vec<String>),
@@ -149,10 +175,13 @@ pub(crate) fn decide(
     let mut leftovers: Vec<Held> = leftovers.cloned().collect();
     let replaces = match (judgement.status, judgement.scheduler) {
         (Status::OrphanedKernelState | Status::ManagedMismatch, _) => {
-            return Err(foreign(&observed.kernel));
+            return Err(foreign(observed));
         }
         (Status::MultipleManaged, _) => return Err(several(observed)),
-        (Status::Idle, _) | (_, None) => None,
+        (Status::Idle, _) | (_, None) => match observed.sked.first() {
+            Some(pod) => return Err(starting(pod)),
+            None => None,
+        },
         (status, Some(held)) => {
             if held.runtime != wanted.runtime {
                 return Err(elsewhere(held));
@@ -221,9 +250,23 @@ fn other(held: &Held, wanted: &Wanted, difference: String) -> Refusal {
     }
 }
 
-fn foreign(kernel: &Fact<SchedExt>) -> Refusal {
+/// Whom what is attached and not ours belongs to.
+fn foreign(observed: &Observed) -> Refusal {
+    let kernel = &observed.kernel;
     let ops = ops(kernel).map_or_else(|| "a scheduler".to_owned(), |ops| ops.to_string());
-    Refusal::Foreign { ops }
+    match attached(kernel, &observed.sked) {
+        Some(pod) => Refusal::Sked {
+            ops,
+            whose: pod.whose(),
+            remedy: pod.remedy(),
+        },
+        None => Refusal::Foreign { ops },
+    }
+}
+
+fn starting(pod: &SkedPod) -> Refusal {
+    let (whose, remedy) = (pod.whose(), pod.remedy());
+    Refusal::SkedStarts { whose, remedy }
 }
 
 fn elsewhere(held: &Held) -> Refusal {

@@ -25,6 +25,7 @@ mod plan;
 mod request;
 mod run;
 mod runtimes;
+mod sked;
 mod state_dir;
 mod status;
 mod tail;

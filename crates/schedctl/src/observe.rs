@@ -1,5 +1,5 @@
-//! What is there: the kernel's word, the containers of ours in every runtime that answers, and a
-//! trial that goes on. Reads only; [`crate::decide`] makes up its mind about it.
+//! What is there: the kernel's word, the containers of ours in every runtime that answers, what
+//! sked runs where this is a node of a cluster, and a trial that goes on. Reads only; [`crate::decide`] makes up its mind about it.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use schedkit_runtime::{DriverError, State};
 
 use crate::kernel::Kernel;
 use crate::runtimes::{Runtimes, list, survey};
+use crate::sked::{self, SkedPod};
 use crate::state_dir::{StateDir, StateError};
 use crate::status::{Held, doubtful};
 use crate::trial::Trial;
@@ -25,6 +26,8 @@ pub(crate) struct Observed {
     pub(crate) kernel: Fact<SchedExt>,
     /// Containers of ours, in both runtimes.
     pub(crate) ours: Vec<Held>,
+    /// What sked runs here, as far as that could be seen.
+    pub(crate) sked: Vec<SkedPod>,
     /// Whether the process whose name tells nothing holds a scheduler.
     pub(crate) holds: Fact<bool>,
     /// A scheduler that is tried and not confirmed yet.
@@ -43,23 +46,31 @@ pub(crate) enum ObserveError {
 }
 
 /// Looks. The chosen runtime must answer, and the other one unless it is not there: who cannot see
-/// everything must not change anything.
+/// everything must not change anything. That holds for what is ours: trouble with the kubelet's
+/// containers keeps nobody from anything, since the kernel refuses a second scheduler anyway.
 pub(crate) async fn observe(
     root: &HostRoot,
     state: &StateDir,
     runtimes: &Runtimes,
 ) -> Result<Observed, ObserveError> {
-    let sight = survey(runtimes, PATIENCE, list).await;
+    let looked = sked::look(runtimes, PATIENCE);
+    let (sight, sked) = tokio::join!(survey(runtimes, PATIENCE, list), looked);
     if let Some(error) = sight.blind.or(sight.half_blind) {
         return Err(error.into());
     }
     let ours = sight.ours;
     let kernel = Kernel::of(root.clone()).settled(SETTLING).await;
+    let mut sked = sked.unwrap_or_else(|error| {
+        tracing::warn!("whether sked runs a scheduler here is not known: {error}");
+        Vec::new()
+    });
+    sked::examine(&mut sked, &kernel, root);
     let holds = doubtful(&kernel, &ours);
     let holds = holds.map_or(Fact::Absent, |pid| struct_ops::holds(root, pid));
     Ok(Observed {
         kernel,
         ours,
+        sked,
         holds,
         trial: Trial::read(state)?,
     })

@@ -173,7 +173,7 @@ pub(crate) async fn survey(
 }
 
 /// Whether there is no such runtime on this machine, or it is switched off.
-fn is_not_there(error: &DriverError) -> bool {
+pub(crate) fn is_not_there(error: &DriverError) -> bool {
     let DriverError::Unreachable { source, .. } = error else {
         return false;
     };

@@ -13,8 +13,9 @@
 //!
 //! A container is live when it has a process; one that was only created, or has ended, is a
 //! leftover: worth a warning, never a status. Trouble is never a verdict: what the kernel does not
-//! tell is not guessed.
+//! tell is not guessed. What sked runs is not ours and comes afterwards: [`cluster`].
 
+mod cluster;
 mod names;
 mod sentences;
 
@@ -24,8 +25,11 @@ use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{Container, ContainerId, State as ContainerState};
 use serde::Serialize;
 
+pub(crate) use cluster::{attached, recognise};
 pub(crate) use names::scheduler_of;
 use names::{Comparison, Names};
+
+use crate::sked::SkedPod;
 
 /// A container of ours and who holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +56,8 @@ pub(crate) struct Judgement<'a> {
     pub(crate) status: Status,
     /// The one that is meant, where there is one.
     pub(crate) scheduler: Option<&'a Held>,
+    /// The one that is meant where it is not ours but sked's.
+    pub(crate) sked: Option<&'a SkedPod>,
     /// How our view and the kernel's differ, and what to do.
     pub(crate) discrepancy: Option<String>,
     /// What a person should know besides.
@@ -200,6 +206,7 @@ impl<'a> Judgement<'a> {
         Self {
             status,
             scheduler,
+            sked: None,
             discrepancy: None,
             remarks: Vec::new(),
         }
@@ -221,4 +228,4 @@ impl<'a> Judgement<'a> {
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-pub(crate) use tests::{held, kernel};
+pub(crate) use tests::{held, kernel, sked_pod};

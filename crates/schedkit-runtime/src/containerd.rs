@@ -10,7 +10,8 @@
 //!
 //! containerd has no idea of registries, logs or restarts: its clients do all that. What we make
 //! is in the namespace `schedkit`; what the older schedctl made is there as well, without our
-//! labels, and is listed and ended like ours.
+//! labels, and is listed and ended like ours. What the kubelet runs is in another one and is only
+//! looked at (`kubernetes.rs`).
 
 mod api;
 mod chain;
@@ -18,6 +19,7 @@ mod config;
 mod create;
 mod fault;
 mod host;
+mod kubernetes;
 mod lease;
 mod listing;
 mod log;
@@ -32,7 +34,6 @@ mod task;
 mod unpack;
 mod upload;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +43,7 @@ use schedkit_image::signature::Trusted;
 use tokio::sync::OnceCell;
 use tonic::transport::Channel;
 
+pub use self::kubernetes::{PodContainer, PodName, Sought, pod_containers};
 pub use self::session::Version;
 
 use self::log::Log;
@@ -54,8 +56,6 @@ use crate::launch::Launch;
 
 /// Whose containers these are.
 const NAMESPACE: &str = "schedkit";
-/// Where the kubelet's are.
-const KUBERNETES: &str = "k8s.io";
 
 /// What the driver is told from outside.
 #[derive(Clone, Debug)]
@@ -76,17 +76,6 @@ pub struct Containerd {
     channel: OnceCell<Channel>,
 }
 
-/// A container that the kubelet runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pod {
-    /// containerd's name for it.
-    pub id: ContainerId,
-    /// The kubelet's labels: pod, namespace, container.
-    pub labels: BTreeMap<String, String>,
-    /// Its process.
-    pub pid: u32,
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -104,26 +93,6 @@ impl Default for Settings {
 pub async fn ping(socket: &Path) -> Result<Version, DriverError> {
     let (_, version) = session::connect(socket).await?;
     Ok(version)
-}
-
-/// The containers that the kubelet runs here. Only looks.
-///
-/// # Errors
-/// When containerd cannot be asked.
-pub async fn kubernetes_pods(socket: &Path) -> Result<Vec<Pod>, DriverError> {
-    let (channel, _) = session::connect(socket).await?;
-    let attempt = "list the kubelet's containers".to_owned();
-    let session = Session::new(channel, KUBERNETES, attempt);
-    let listed = listing::ask(&session).await?;
-    let running = listed.into_iter().filter_map(|(container, task)| {
-        let task = task.filter(|task| task.status() == api::task::Status::Running)?;
-        Some(Pod {
-            id: ContainerId::new(container.id),
-            labels: container.labels.into_iter().collect(),
-            pid: task.pid,
-        })
-    });
-    Ok(running.collect())
 }
 
 impl Containerd {

@@ -13,8 +13,9 @@ use crate::output::status::{Moment, Report, Unjudged};
 use crate::output::{Printer, Reader, Shape, sentence};
 use crate::request::{Settings, Telling};
 use crate::runtimes::{PATIENCE, Runtimes, list, survey};
+use crate::sked;
 use crate::state_dir::{StateDir, StateError};
-use crate::status::{Judgement, doubtful, judge};
+use crate::status::{Judgement, doubtful, judge, recognise};
 use crate::trial::Trial;
 
 /// How long a kernel that is on its way gets to arrive.
@@ -101,7 +102,8 @@ fn tell(answer: &Answer, printer: &mut Printer) -> anyhow::Result<Reader> {
 
 /// The containers first, the kernel last: its word counts, so it should be the newest.
 async fn look(root: &HostRoot, state: &StateDir, runtimes: &Runtimes) -> Answer {
-    let sight = survey(runtimes, PATIENCE, list).await;
+    let looked = sked::look(runtimes, PATIENCE);
+    let (sight, looked) = tokio::join!(survey(runtimes, PATIENCE, list), looked);
     let kernel = settled(root).await;
     let driver = runtimes.chosen.runtime;
     let ours = &sight.ours;
@@ -113,8 +115,17 @@ async fn look(root: &HostRoot, state: &StateDir, runtimes: &Runtimes) -> Answer 
     let trial = on_trial(state);
     let spare = trial.as_ref().ok().and_then(Option::as_ref);
     let spare = spare.and_then(|(trial, _)| trial.before.as_ref());
+    let (mut pods, unknown) = match looked {
+        Ok(pods) => (pods, None),
+        Err(error) => (
+            Vec::new(),
+            Some(format!("{}: {SKED_UNSEEN}", sentence(&error))),
+        ),
+    };
+    sked::examine(&mut pods, &kernel, root);
     match judge(&kernel, ours, &holds, spare) {
         Ok(judgement) => {
+            let judgement = recognise(judgement, &kernel, &pods);
             let report = Report::of(driver, &kernel, ours, &judgement);
             let Judgement { mut remarks, .. } = judgement;
             remarks.extend(match &trial {
@@ -123,6 +134,8 @@ async fn look(root: &HostRoot, state: &StateDir, runtimes: &Runtimes) -> Answer 
             });
             let unseen = sight.half_blind.as_ref();
             remarks.extend(unseen.map(|error| format!("{}: {UNSEEN}", sentence(error))));
+            // Who is blind altogether has been told so already.
+            remarks.extend(unknown.filter(|_| unseen.is_none()));
             Answer::Judged(Box::new(report), remarks)
         }
         Err(untold) => unjudged(untold.to_string()),
@@ -140,6 +153,7 @@ fn on_trial(state: &StateDir) -> Result<Option<(Trial, String)>, StateError> {
 }
 
 const UNSEEN: &str = "what it runs of ours is not known";
+const SKED_UNSEEN: &str = "whether sked runs a scheduler here is not known";
 
 fn blind(error: &DriverError, runtimes: &Runtimes) -> String {
     let why = sentence(error);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use schedkit_host::HostRoot;
 use schedkit_runtime::{After, Driver};
 use tokio::time::timeout;
@@ -44,8 +44,9 @@ pub(super) async fn stop(
         observed = observe(root, &state, &settings.runtimes).await?;
     }
     let held = match which(&stop.word, &observed.ours) {
-        // Whoever ends it twice has what they wanted the first time.
         Err(error @ WhichError::None { .. }) => {
+            leave_alone(&stop.word, &observed)?;
+            // Whoever ends it twice has what they wanted the first time.
             printer.warn(error.to_string());
             printer.print(&Stopped::nothing(
                 &stop.word,
@@ -104,6 +105,19 @@ fn attached(held: &Held, observed: &Observed) -> Option<Taken> {
         ops: kernel.attached()?.clone(),
         enable_seq: kernel.enable_seq.known().copied(),
     })
+}
+
+/// Refuses when it is sked's that is called so.
+fn leave_alone(word: &str, observed: &Observed) -> anyhow::Result<()> {
+    let called = observed.sked.iter().find(|pod| pod.is_called(word));
+    if let Some(pod) = called {
+        let (whose, remedy) = (pod.whose(), pod.remedy());
+        bail!(
+            "schedctl does not end what sked runs ({whose}): end or change it in the cluster with \
+             {remedy}"
+        );
+    }
+    Ok(())
 }
 
 fn is_tried(word: &str, observed: &Observed) -> bool {

@@ -5,6 +5,7 @@ use schedkit_host::State as KernelState;
 use schedkit_runtime::{Container, ContainerId, ExitCode, Record, State};
 
 use super::*;
+use crate::status::sked_pod;
 use crate::trial::{Stage, Trial};
 
 fn kernel(ops: Option<&str>) -> Fact<SchedExt> {
@@ -65,6 +66,7 @@ fn observed(ops: Option<&str>, ours: Vec<Held>) -> Observed {
     Observed {
         kernel: kernel(ops),
         ours,
+        sked: Vec::new(),
         holds: Fact::Absent,
         trial: None,
     }
@@ -243,4 +245,38 @@ fn the_spare_of_a_trial_is_no_leftover() {
         stage: Stage::Starting,
     });
     assert_eq!(observed.leftovers().count(), 0);
+}
+
+#[test]
+fn what_sked_runs_is_left_alone_and_named() {
+    for manner in [Manner::Join, Manner::Replace] {
+        let with_pod = |ops, ours| Observed {
+            sked: vec![sked_pod("scx_lab")],
+            ..observed(ops, ours)
+        };
+        // The same scheduler, another one, and one of ours that the kernel does not run: sked's is
+        // attached.
+        for ours in [vec![], vec![running("scx_b")]] {
+            assert_eq!(
+                refusal(&with_pod(Some("lab_1.0"), ours), manner),
+                "the kernel runs lab_1.0 for sked (pod team/lab-x7, DaemonSet team/lab), and \
+                 schedctl leaves that alone: end or change it in the cluster with `kubectl -n team \
+                 edit schedext lab` (SCHEDEXT-POOL is the name where it has pools)"
+            );
+        }
+        let starting = refusal(&with_pod(None, vec![]), manner);
+        assert!(
+            starting.contains("sked runs a scheduler here (pod team/lab-x7"),
+            "{starting}"
+        );
+        // A stranger's is not called sked's.
+        let foreign = refusal(&with_pod(Some("other_1.0"), vec![]), manner);
+        assert!(
+            foreign.contains("which schedctl did not start"),
+            "{foreign}"
+        );
+        // Ours is attached: what sked waits for is not our matter.
+        let ours = with_pod(Some("a_1.0"), vec![running("scx_a")]);
+        assert!(decide(&ours, &wanted("scx_a"), manner).is_ok());
+    }
 }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use schedkit_host::{Fact, SchedExt};
 use schedkit_image::foreign::brief;
 use schedkit_runtime::ContainerId;
+use schedkit_runtime::containerd::PodName;
 use schedkit_runtime::driver::Runtime;
 use serde::Serialize;
 
@@ -12,6 +13,7 @@ use super::kernel::Kernel;
 use super::{Document, ERROR, GOOD, table};
 use crate::exit::Exit;
 use crate::runtimes::name_of;
+use crate::sked::SkedPod;
 use crate::status::{Held, Judgement, Status};
 
 /// The answer.
@@ -24,6 +26,18 @@ pub(crate) struct Report {
     discrepancy: Option<String>,
     /// All of ours, of both runtimes, live or left over.
     containers: Vec<Entry>,
+    /// `schedctl` or `sked`; who keeps the scheduler that is spoken of.
+    managed_by: Option<&'static str>,
+    sked: Option<Sked>,
+}
+
+/// What sked runs here, where that is the scheduler that is spoken of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Sked {
+    namespace: String,
+    pod: String,
+    /// The SchedExt is called so, or this is SCHEDEXT-POOL.
+    daemonset: Option<String>,
 }
 
 /// What is known when there is no answer. It has no `status`, so that nobody takes it for one.
@@ -62,10 +76,15 @@ impl Report {
         ours: &[Held],
         judgement: &Judgement<'_>,
     ) -> Self {
+        let by_us = judgement.scheduler.map(|_| "schedctl");
+        let by_sked = judgement.sked.map(|_| "sked");
+        let meant = judgement.sked.map(|pod| &pod.held);
         Self {
             status: judgement.status,
             driver: name_of(driver),
-            scheduler: judgement.scheduler.map(Scheduler::from),
+            managed_by: by_sked.or(by_us),
+            sked: judgement.sked.map(Sked::from),
+            scheduler: meant.or(judgement.scheduler).map(Scheduler::from),
             kernel: kernel.into(),
             discrepancy: judgement.discrepancy.clone(),
             containers: ours.iter().map(Entry::from).collect(),
@@ -124,6 +143,8 @@ impl Document for Report {
         table::fields(&[
             ("Status", Some(format!("{style}{word}{style:#}"))),
             ("Scheduler", field(|it| Some(brief(&it.name)))),
+            ("Managed by", self.sked.as_ref().map(Sked::line)),
+            ("Pod", self.sked.as_ref().map(Sked::pod)),
             ("Container", field(|it| Some(container(it)))),
             ("Image", field(|it| Some(brief(&it.image)))),
             ("Arguments", field(arguments)),
@@ -136,6 +157,38 @@ impl Document for Report {
             ("Kernel", Some(self.kernel.line())),
             ("Problem", self.discrepancy.clone()),
         ])
+    }
+}
+
+impl From<&SkedPod> for Sked {
+    fn from(pod: &SkedPod) -> Self {
+        let PodName { namespace, name } = pod.pod.clone();
+        Self {
+            namespace,
+            pod: name,
+            daemonset: pod.daemonset.clone(),
+        }
+    }
+}
+
+impl Sked {
+    fn line(&self) -> String {
+        let Self {
+            namespace,
+            daemonset,
+            ..
+        } = self;
+        match daemonset {
+            Some(name) => {
+                let name = brief(&format!("{namespace}/{name}"));
+                format!("sked, DaemonSet {name} (the SchedExt's name, or SCHEDEXT-POOL)")
+            }
+            None => "sked".to_owned(),
+        }
+    }
+
+    fn pod(&self) -> String {
+        brief(&format!("{}/{}", self.namespace, self.pod))
     }
 }
 

@@ -6,6 +6,7 @@ use schedkit_host::{Fact, State};
 
 use super::{Held, Kernel, scheduler_of};
 use crate::runtimes::name_of;
+use crate::sked::SkedPod;
 
 /// More are counted and not named.
 const MOST: usize = 8;
@@ -14,7 +15,7 @@ pub(super) fn orphaned(ops: Option<&OpsName>) -> String {
     let ops = named(ops);
     format!(
         "the kernel has {ops} attached, and no container of ours runs: somebody else started it \
-         (scx_loader, a service, sked, a person); stop it where it was started, or detach it with \
+         (scx_loader, a service, a person); stop it where it was started, or detach it with \
          `schedctl detach --force`"
     )
 }
@@ -102,6 +103,40 @@ pub(super) fn several(kernel: &Kernel<'_>, several: &[&Held]) -> String {
         several.len(),
         listed(several)
     )
+}
+
+pub(super) fn sked_has_it(pod: &SkedPod) -> String {
+    format!(
+        "what the kernel has attached is sked's ({}): {} is where it is changed",
+        pod.whose(),
+        pod.remedy()
+    )
+}
+
+pub(super) fn other_name_of_sked(pod: &SkedPod, ops: Option<&OpsName>) -> String {
+    let evidence = match pod.holds {
+        Fact::Known(true) => "its process holds a scheduler",
+        _ => "nothing else runs one here as far as can be seen",
+    };
+    format!(
+        "the kernel calls the scheduler of sked's {} {}: {evidence}",
+        pod.whose(),
+        named(ops)
+    )
+}
+
+/// One sentence for each of sked's that the kernel does not run.
+pub(super) fn not_attached<'a>(
+    pods: impl Iterator<Item = &'a SkedPod>,
+) -> impl Iterator<Item = String> {
+    pods.take(MOST).map(|pod| {
+        format!(
+            "sked's {} runs here, and the kernel does not have its scheduler attached: {} is where \
+             it is changed",
+            pod.whose(),
+            pod.remedy()
+        )
+    })
 }
 
 /// Nothing when there is none.

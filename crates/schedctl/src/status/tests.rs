@@ -1,6 +1,7 @@
 //! Every row of the truth table, and the names.
 
 use schedkit_host::sched_ext::Events;
+use schedkit_runtime::containerd::PodName;
 use schedkit_runtime::{ContainerId, ExitCode, Record};
 
 use super::*;
@@ -36,6 +37,22 @@ pub(crate) fn held(runtime: Runtime, id: &str, scheduler: &str) -> Held {
                 started: Some("2026-01-02T03:04:05Z".parse().unwrap()),
             },
         },
+    }
+}
+
+/// A scheduler that sked runs, in the pod `team/lab-x7`.
+pub(crate) fn sked_pod(scheduler: &str) -> SkedPod {
+    let mut held = held(Runtime::Containerd, "feedc0ffee012345", "scx");
+    held.container.record = Record::default();
+    held.container.image = format!("a.example/{scheduler}:1.0");
+    SkedPod {
+        held,
+        pod: PodName {
+            namespace: "team".to_owned(),
+            name: "lab-x7".to_owned(),
+        },
+        daemonset: Some("lab".to_owned()),
+        holds: Fact::Absent,
     }
 }
 

@@ -82,7 +82,7 @@ pub(super) fn exit_code(status: u32) -> ExitCode {
 }
 
 /// Since when a process runs, to the second.
-fn started(proc: &Path, pid: u32) -> Option<Timestamp> {
+pub(super) fn started(proc: &Path, pid: u32) -> Option<Timestamp> {
     let stat = fs::read_to_string(proc.join(pid.to_string()).join("stat")).ok()?;
     let boot = fs::read_to_string(proc.join("stat")).ok()?;
     parse_started(&stat, &boot)

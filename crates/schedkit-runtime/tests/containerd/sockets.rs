@@ -110,32 +110,52 @@ fn the_kubelets_containers_are_seen_with_their_labels() {
     )
     .unwrap();
     let rootfs = rootfs.display().to_string();
-    let words = [
-        "run",
-        "--detach",
-        "--null-io",
-        "--label",
-        "io.kubernetes.pod.name=scx-abc",
-        "--rootfs",
-        &rootfs,
-        "pod",
-        "/puppet",
-        "wait",
-    ];
-    yard.daemon.ctr("k8s.io", &words);
+    let run = |id: &str, labels: &[&str]| {
+        let mut words = vec!["run", "--detach", "--null-io"];
+        words.extend(labels.iter().flat_map(|label| ["--label", label]));
+        words.extend(["--rootfs", &rootfs, id, "/puppet", "wait"]);
+        yard.daemon.ctr("k8s.io", &words);
+    };
+    // As the CRI plugin labels them.
+    let pod = |name: &str, by: &str| {
+        let uid = format!("io.kubernetes.pod.uid={name}-uid");
+        let named = format!("io.kubernetes.pod.name={name}");
+        let both = [uid.as_str(), &named, "io.kubernetes.pod.namespace=team"];
+        let by = format!("managed-by={by}");
+        let sandbox = ["io.cri-containerd.kind=sandbox", &by, "name=lab"];
+        run(&format!("{name}-sandbox"), &[&both[..], &sandbox].concat());
+        let container = [
+            "io.cri-containerd.kind=container",
+            "io.kubernetes.container.name=scx",
+        ];
+        run(&format!("{name}-scx"), &[&both[..], &container].concat());
+    };
+    pod("lab-abc", "sked-controller");
+    pod("stranger", "else");
     let socket = yard.daemon.socket();
-    let asked = containerd::kubernetes_pods(&socket);
-    let pods = yard.runtime.block_on(asked).unwrap();
-    assert_eq!(pods.len(), 1);
-    assert_eq!(pods[0].labels["io.kubernetes.pod.name"], "scx-abc");
+    let sought = containerd::Sought {
+        container: "scx",
+        label: ("managed-by", "sked-controller"),
+    };
+    let asked = containerd::pod_containers(&socket, sought);
+    let found = yard.runtime.block_on(asked).unwrap();
+    assert_eq!(found.len(), 1, "{found:?}");
+    let found = &found[0];
+    assert_eq!(found.pod.to_string(), "team/lab-abc");
+    assert_eq!(found.labels["name"], "lab");
+    assert_eq!(found.container.name, "scx");
+    assert_eq!(found.container.id.as_str(), "lab-abc-scx");
     let tasks = yard.daemon.ctr("k8s.io", &["tasks", "ls"]);
-    let pid = tasks
-        .lines()
-        .nth(1)
-        .unwrap()
-        .split_whitespace()
-        .nth(1)
-        .unwrap();
-    assert_eq!(pods[0].pid.to_string(), pid);
+    let mut rows = tasks.lines().map(|line| line.split_whitespace());
+    let pid = rows.find_map(|mut row| (row.next() == Some("lab-abc-scx")).then(|| row.next()));
+    let pid = pid.flatten().unwrap().parse().unwrap();
+    assert_eq!(found.container.pid(), Some(pid));
     assert!(yard.list().is_empty(), "they are not ours");
+
+    let nobody = containerd::Sought {
+        label: ("managed-by", "nobody"),
+        ..sought
+    };
+    let asked = containerd::pod_containers(&socket, nobody);
+    assert_eq!(yard.runtime.block_on(asked).unwrap(), []);
 }

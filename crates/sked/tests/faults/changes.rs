@@ -2,6 +2,7 @@
 //! go, nodes that change their row.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
@@ -9,7 +10,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use sked_api::{Pool, SchedExt, SchedExtSpec};
 
-use crate::cluster::{Cluster, NODES};
+use crate::cluster::{Cluster, NODES, PATIENCE};
 use crate::seed::Seed;
 
 /// These are always there; their DaemonSets must never be deleted.
@@ -65,13 +66,19 @@ impl Changes {
                 let row = self.seed.below(4).to_string();
                 let node = format!("node-{}", self.seed.below(NODES as u64));
                 let patch = json!({"metadata": {"labels": {"row": row}}});
-                let patch = Patch::Merge(&patch);
-                let params = PatchParams::default();
-                self.nodes.patch(&node, &params, &patch).await.unwrap();
+                let (patch, params) = (Patch::Merge(&patch), PatchParams::default());
+                let nodes = &self.nodes;
+                insist(async || nodes.patch(&node, &params, &patch).await).await;
             }
             3 if self.wanted.remove(&guest).is_some() => {
                 let params = DeleteParams::default();
-                self.schedexts.delete(&guest, &params).await.unwrap();
+                let schedexts = &self.schedexts;
+                insist(async || match schedexts.delete(&guest, &params).await {
+                    // The answer to the first try was lost.
+                    Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+                    other => other.map(drop),
+                })
+                .await;
             }
             4 if self.wanted.contains_key(&guest) => {
                 let mut spec = self.wanted[&guest].clone();
@@ -115,24 +122,35 @@ impl Changes {
     }
 
     async fn put(&mut self, name: &str, spec: SchedExtSpec) {
-        let wanted = SchedExt::new(name, spec.clone());
-        if let Some(live) = self.schedexts.get_opt(name).await.unwrap()
-            && live.metadata.deletion_timestamp.is_none()
-        {
-            let mut wanted = wanted;
-            wanted.metadata.resource_version = live.resource_version();
-            wanted.status = live.status;
-            let params = PostParams::default();
-            let put = self.schedexts.replace(name, &params, &wanted).await;
-            // The manager may have written the status in between; the next change tries again.
-            if put.is_err() {
-                return;
+        let schedexts = &self.schedexts;
+        let new = PostParams::default();
+        insist(async || {
+            let mut wanted = SchedExt::new(name, spec.clone());
+            let live = schedexts.get_opt(name).await?;
+            match live.filter(|live| live.metadata.deletion_timestamp.is_none()) {
+                Some(live) => {
+                    wanted.metadata.resource_version = live.resource_version();
+                    wanted.status = live.status;
+                    schedexts.replace(name, &new, &wanted).await
+                }
+                None => schedexts.create(&new, &wanted).await,
             }
-        } else {
-            let params = PostParams::default();
-            self.schedexts.create(&params, &wanted).await.unwrap();
-        }
+        })
+        .await;
         self.wanted.insert(name.to_owned(), spec);
+    }
+}
+
+/// Asks until the answer is yes: whether a request whose answer was lost was obeyed, nobody knows.
+/// The manager may have written a status in between, too.
+async fn insist<T>(mut ask: impl AsyncFnMut() -> kube::Result<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        match ask().await {
+            Ok(answer) => return answer,
+            Err(error) => assert!(begin.elapsed() < PATIENCE, "never: {error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::Request;
@@ -14,20 +15,21 @@ use kube::api::{Api, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt};
 use lab::counters::counters;
-use lab::{Ground, Lab, Order};
+use lab::{Ending, Ground, Lab, Order};
 use serde_json::json;
 use sked_api::SchedExt;
 
 use crate::changes::Changes;
+use crate::manager::Manager;
 
 pub(crate) const NAMESPACE: &str = "fleet";
 pub(crate) const NODES: usize = 20;
-const PATIENCE: Duration = Duration::from_secs(300);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 const WATCHED: [&str; 5] = ["schedexts", "daemonsets", "nodes", "pods", "events"];
 
 pub(crate) struct Cluster {
     pub(crate) client: Client,
-    lab: Lab,
+    lab: Arc<Lab>,
 }
 
 impl Cluster {
@@ -38,6 +40,7 @@ impl Cluster {
             ..Order::new(name, Ground::ControlPlane, &labs)
         };
         let lab = Lab::up(&order, |_| {}).unwrap_or_else(|error| panic!("{error}"));
+        let lab = Arc::new(lab);
         let config = Kubeconfig::read_from(lab.running().kubeconfig.as_ref().unwrap()).unwrap();
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(config, &options).await;
@@ -93,20 +96,34 @@ impl Cluster {
     }
 
     /// A manager without an election: the one before is dead for sure.
-    pub(crate) fn manager(&self, kubeconfig: &Path) -> Child {
+    pub(crate) fn manager(&self, kubeconfig: &Path) -> Manager {
         let log = File::options()
             .append(true)
             .create(true)
             .open(self.file("sked.log"))
             .unwrap();
-        Command::new(env!("CARGO_BIN_EXE_sked"))
+        let manager = Command::new(env!("CARGO_BIN_EXE_sked"))
             .args(["manager", "--health-probe-bind-address=0"])
             .env("KUBECONFIG", kubeconfig)
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log)
-            .spawn()
+            .spawn();
+        Manager::new(manager.unwrap())
+    }
+
+    /// Ends the API server, leaves everybody without one for a while, and starts it again.
+    pub(crate) async fn without_api_server(&self, ending: Ending, away: Duration) {
+        let lab = Arc::clone(&self.lab);
+        let outage = tokio::task::spawn_blocking(move || {
+            lab.stop_service("kube-apiserver", ending)?;
+            std::thread::sleep(away);
+            lab.start_service("kube-apiserver")
+        });
+        outage
+            .await
             .unwrap()
+            .unwrap_or_else(|error| panic!("{error}"));
     }
 
     pub(crate) async fn until(&self, what: &str, mut is_so: impl AsyncFnMut() -> bool) {

@@ -5,7 +5,7 @@ use schedkit_runtime::Trust;
 
 use super::super::{judged, schema, shown};
 use super::*;
-use crate::status::{held, judge, kernel};
+use crate::status::{held, judge, kernel, recognise, sked_pod};
 
 fn report(kernel: &Fact<SchedExt>, ours: &[Held]) -> Report {
     let judgement = judge(kernel, ours, &Fact::Absent, None).unwrap();
@@ -52,6 +52,8 @@ fn a_program_finds_what_the_contract_names() {
     let json = judged("status", &report(&attached(), &[lab()]));
     assert_eq!(json["schema_version"], "1");
     assert_eq!(json["driver"], "podman");
+    assert_eq!(json["managed_by"], "schedctl");
+    assert_eq!(json["sked"], serde_json::Value::Null);
     assert_eq!(json["discrepancy"], serde_json::Value::Null);
     let scheduler = serde_json::json!({
         "name": "scx_lab", "container_id": "0123456789abcdef", "image": "a.example/team/image:1.0",
@@ -99,6 +101,37 @@ Kernel:     enabled, lab_1.0
     assert_eq!(text, expected);
     let text = shown(&report(&Fact::Absent, &[]));
     assert_eq!(text, "Status:  idle\nKernel:  no sched_ext\n");
+}
+
+#[test]
+fn what_sked_runs_is_told_with_its_pod() {
+    let pods = [sked_pod("scx_lab")];
+    let judgement = judge(&attached(), &[], &Fact::Absent, None).unwrap();
+    let judgement = recognise(judgement, &attached(), &pods);
+    let report = Report::of(Runtime::Podman, &attached(), &[], &judgement);
+    let json = judged("status", &report);
+    assert_eq!(
+        (json["status"].as_str(), report.exit()),
+        (Some("running"), Exit::Ok)
+    );
+    assert_eq!(json["managed_by"], "sked");
+    let sked = serde_json::json!({"namespace": "team", "pod": "lab-x7", "daemonset": "lab"});
+    assert_eq!(json["sked"], sked);
+    assert_eq!(json["driver"], "podman");
+    assert_eq!(json["scheduler"]["name"], "scx_lab");
+    assert_eq!(json["scheduler"]["driver"], "containerd");
+    assert_eq!(json["containers"], serde_json::json!([]));
+    let expected = "\
+Status:      running
+Scheduler:   scx_lab
+Managed by:  sked, DaemonSet team/lab (the SchedExt's name, or SCHEDEXT-POOL)
+Pod:         team/lab-x7
+Container:   feedc0ffee01 (containerd), pid 1234
+Image:       a.example/scx_lab:1.0
+Started:     2026-01-02T03:04:05Z
+Kernel:      enabled, lab_1.0
+";
+    assert_eq!(shown(&report), expected);
 }
 
 /// Nobody may take it for an answer.
