@@ -14,6 +14,7 @@ mod witness;
 use std::time::{Duration, Instant};
 
 use ground::{NODES, Site};
+use lab::Ending;
 use serde_json::{Value, json};
 use witness::Witness;
 
@@ -40,6 +41,8 @@ async fn what_the_kernels_say_reaches_the_cluster() {
     a_foreign_scheduler_holds_its_node(&site);
     agents_come_and_go(&site);
     a_node_is_made_anew(&site);
+    a_node_is_started_again(&site);
+    the_api_server_is_away(&site);
     a_roll_out_stops_at_what_does_not_attach(&site);
     every_end_has_its_kind(&site);
     in_time(&site, &witness);
@@ -150,6 +153,55 @@ fn a_node_is_made_anew(site: &Site) {
         (status["counts"]["attached"] == 2 && status["counts"]["desired"] == 2).then_some(())
     });
     site.await_condition("lab", "Ready", ATTACHED);
+}
+
+/// What was true before the start is not taken for true after it.
+fn a_node_is_started_again(site: &Site) {
+    let boot = |site: &Site| site.get(&["sxn", "node2"])["status"]["bootID"].clone();
+    let before = boot(site);
+    site.node("node2")
+        .must("(sleep 1; echo b > /proc/sysrq-trigger) >/dev/null 2>&1 &")
+        .unwrap();
+    site.until("another start is reported", || {
+        let now = boot(site);
+        (now.is_string() && now != before).then_some(())
+    });
+    site.until("both nodes are attached", || {
+        (site.get(&["schedext", "lab"])["status"]["counts"]["attached"] == 2).then_some(())
+    });
+    site.await_condition("lab", "Ready", ATTACHED);
+    site.node("node2").must("dmesg -n 7").unwrap();
+}
+
+/// The kernel throws a scheduler out while nobody can be told: all are, when they can be.
+fn the_api_server_is_away(site: &Site) {
+    let before = site.schedulers();
+    site.lab
+        .stop_service("kube-apiserver", Ending::Asked)
+        .unwrap();
+    site.node("node1")
+        .must("echo S > /proc/sysrq-trigger")
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(60));
+    site.lab.start_service("kube-apiserver").unwrap();
+    site.until("node1's scheduler was started again", || {
+        let now = site.schedulers();
+        let restarted = |node: &str| {
+            let of = |all: &[(String, String, i64)]| all.iter().find(|one| one.0 == node).cloned();
+            of(&now)?.2.checked_sub(of(&before)?.2)
+        };
+        (restarted("node1")? > 0).then_some(())
+    });
+    site.await_condition("lab", "Ready", ATTACHED);
+    let now = site.schedulers();
+    assert_eq!(
+        now.last(),
+        before.last(),
+        "node2's scheduler was left alone"
+    );
+    let uids =
+        |all: &[(String, String, i64)]| -> Vec<_> { all.iter().map(|one| one.1.clone()).collect() };
+    assert_eq!(uids(&now), uids(&before), "no pod was replaced");
 }
 
 /// An image that starts and does not attach: the first node shows it, the second keeps what it has.
