@@ -8,7 +8,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use lab::operator::{self, tree};
 use lab::static_program::{self, Profile};
-use lab::{Event, Ground, Lab, Node, Order};
+use lab::{Daemon, Event, Ground, Lab, Node, Order};
 use serde_json::{Value, json};
 
 pub(crate) const NODES: [&str; 2] = ["node1", "node2"];
@@ -57,6 +57,18 @@ impl Site {
 
     pub(crate) fn node(&self, name: &str) -> Node<'_> {
         self.lab.node(name).unwrap()
+    }
+
+    /// schedctl onto a node, with what it must know of the registry.
+    pub(crate) fn bring_schedctl(&self, node: &Node<'_>) {
+        let program = static_program::build("schedctl", Profile::Debug).unwrap();
+        node.put(&program, "/usr/local/bin/schedctl", 0o755)
+            .unwrap();
+        let registry = &self.lab.running().registry_on_nodes;
+        let settings = format!("[registry.\"{registry}\"]\nsecurity = \"plain-http\"\n");
+        let file = "/etc/schedctl/config.toml";
+        node.write(file, settings.as_bytes(), 0o644).unwrap();
+        node.start(Daemon::Podman).unwrap();
     }
 
     /// What kubectl says, which must succeed.
@@ -163,7 +175,7 @@ impl Site {
             if begin.elapsed() >= PATIENCE {
                 panic!("{what}: not within {PATIENCE:?}\n{}", self.picture());
             }
-            std::thread::sleep(Duration::from_millis(200));
+            std::thread::sleep(Duration::from_secs(1));
         }
     }
 

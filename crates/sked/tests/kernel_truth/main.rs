@@ -66,7 +66,7 @@ fn who_loses_never_starts(site: &Site) {
     );
 }
 
-/// One that somebody starts by hand holds its node, is named, and gives it back.
+/// One that somebody starts with schedctl holds its node, is named, and gives it back.
 fn a_foreign_scheduler_holds_its_node(site: &Site) {
     site.kubectl(&["delete", "schedext", "lab"]);
     let node = site.node("node2");
@@ -74,9 +74,9 @@ fn a_foreign_scheduler_holds_its_node(site: &Site) {
         let state = node.must("cat /sys/kernel/sched_ext/state").unwrap();
         (state == "disabled").then_some(())
     });
+    site.bring_schedctl(&node);
     node.must(&format!(
-        "podman run --detach --name stranger --privileged --pid=host --network=none \
-         --volume /boot:/boot:ro {IMAGE} --name stranger"
+        "schedctl run --allow-unsigned {IMAGE} -- --name stranger"
     ))
     .unwrap();
     site.until("the report names the stranger", || {
@@ -98,7 +98,7 @@ fn a_foreign_scheduler_holds_its_node(site: &Site) {
         (&json!(1), &json!(1))
     );
     assert_eq!(site.schedulers().len(), 1, "nothing of ours came there");
-    node.must("podman rm --force --time 30 stranger").unwrap();
+    node.must("schedctl stop scx_lab").unwrap();
     site.await_condition("lab", "Conflicted", "False/NoConflict");
     site.until("both nodes are attached", || {
         (site.get(&["schedext", "lab"])["status"]["counts"]["attached"] == 2).then_some(())
