@@ -156,7 +156,9 @@ impl Agent {
     }
 
     fn hear(&mut self, news: News) {
-        if let News::Lost(why) = &news {
+        if let News::Lost(why) = &news
+            && !self.ledger.knows_lost(why)
+        {
             tracing::warn!("the own report is not watched: {why}; it is tried again");
         }
         self.ledger.heard(news);

@@ -161,6 +161,11 @@ impl Ledger {
         }
     }
 
+    /// Whether the watch is known to be broken for this very reason: it need not be said again.
+    pub(super) fn knows_lost(&self, why: &str) -> bool {
+        matches!(&self.watch, Watching::Lost(known) if known == why)
+    }
+
     /// A step was taken and this is what there is now.
     pub(super) fn done(&mut self, held: Held) {
         match held {

@@ -286,7 +286,9 @@ fn a_report_is_believed_only_while_it_is_watched() {
     );
     scene.ledger.heard(News::Following);
     assert!(scene.ledger.missing().is_empty());
+    assert!(!scene.ledger.knows_lost("gone"));
     scene.ledger.heard(News::Lost("gone".to_owned()));
+    assert!(scene.ledger.knows_lost("gone") && !scene.ledger.knows_lost("other"));
     assert_eq!(
         scene.ledger.missing(),
         ["the own report is not watched: gone"]
