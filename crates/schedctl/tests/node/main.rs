@@ -20,13 +20,17 @@ fn what_sked_runs_is_recognised_named_and_left_alone() {
     }
     site.apply(&daemonset(&site.image("scx_lab")));
     site.await_kernel("enabled\n");
-    let pod = site.pod();
-    let running = &pod["status"]["containerStatuses"][0];
-    let id = running["containerID"].as_str().unwrap();
+    // The kernel is quicker than the kubelet's report.
+    let path = "/status/containerStatuses/0/containerID";
+    let pod = site.eventually("the kubelet tells of it", || {
+        Some(site.pod()).filter(|pod| pod.pointer(path).is_some())
+    });
+    let id = pod.pointer(path).and_then(Value::as_str).unwrap();
     let id = id.strip_prefix("containerd://").unwrap();
     for driver in DRIVERS {
         let status = site.status(driver);
-        assert_eq!(status["status"], "running", "{status:#}");
+        println!("{status:#}");
+        assert_eq!(status["status"], "running");
         assert_eq!(status["discrepancy"], Value::Null);
         assert_eq!(status["managed_by"], "sked");
         let sked = json!({
@@ -40,8 +44,8 @@ fn what_sked_runs_is_recognised_named_and_left_alone() {
         assert_eq!(scheduler["driver"], "containerd");
         assert!(scheduler["started_at"].is_string(), "{scheduler:#}");
         let pid = scheduler["pid"].to_string();
-        let name = site.node(&["cat", &format!("/proc/{pid}/comm")]).out;
-        assert_eq!(name.trim(), "scx_lab");
+        let program = site.node(&["cat", &format!("/proc/{pid}/cmdline")]).out;
+        assert!(program.contains("scx_lab"), "{program}");
         assert_eq!(status["kernel"]["enabled"], true);
         assert_eq!(status["containers"], json!([]), "it is not ours");
         assert_eq!(status["warnings"], json!([]), "{status:#}");

@@ -147,7 +147,8 @@ fn join(all: Vec<Theirs>, sought: Sought<'_>) -> Vec<(Theirs, PodName, BTreeMap<
         .collect()
 }
 
-/// What the pod asked for; else what containerd calls it, which may be a bare digest.
+/// What the pod asked for, else what containerd calls it. Either may be a bare digest, which tells
+/// nobody anything: a name goes before it.
 fn image(theirs: &Theirs) -> String {
     #[derive(Deserialize)]
     struct Outline {
@@ -157,7 +158,11 @@ fn image(theirs: &Theirs) -> String {
     let spec = theirs.spec.as_ref().map(|spec| spec.value.as_slice());
     let outline = spec.and_then(|bytes| serde_json::from_slice::<Outline>(bytes).ok());
     let asked = outline.and_then(|mut outline| outline.annotations.remove(IMAGE_NAME));
-    asked.unwrap_or_else(|| theirs.image.clone())
+    let theirs = theirs.image.clone();
+    match asked {
+        Some(asked) if !asked.starts_with("sha256:") || theirs.is_empty() => asked,
+        _ => theirs,
+    }
 }
 
 impl fmt::Display for PodName {
@@ -242,6 +247,8 @@ mod tests {
         };
         let noted = format!(r#"{{"annotations": {{"{IMAGE_NAME}": "a.example/scx_lab:1"}}}}"#);
         assert_eq!(spec(&noted), "a.example/scx_lab:1");
+        let digest = noted.replace("a.example/scx_lab:1", "sha256:def");
+        assert_eq!(spec(&digest), "sha256:abc");
         for strange in ["", "[]", r#"{"annotations": 7}"#, "{}"] {
             assert_eq!(spec(strange), "sha256:abc");
         }

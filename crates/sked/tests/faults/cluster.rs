@@ -25,6 +25,7 @@ use crate::manager::Manager;
 pub(crate) const NAMESPACE: &str = "fleet";
 pub(crate) const NODES: usize = 20;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+const CONTROLLERS: [&str; 2] = ["kube-controller-manager", "kube-scheduler"];
 const WATCHED: [&str; 5] = ["schedexts", "daemonsets", "nodes", "pods", "events"];
 
 pub(crate) struct Cluster {
@@ -113,17 +114,25 @@ impl Cluster {
     }
 
     /// Ends the API server, leaves everybody without one for a while, and starts it again.
+    ///
+    /// Kubernetes' own controllers begin anew with it: where they are elected they end when they
+    /// cannot renew their lease, and here nobody is. A controller manager that lived on did not
+    /// collect what SchedExts left behind that were deleted about the time of an outage.
     pub(crate) async fn without_api_server(&self, ending: Ending, away: Duration) {
         let lab = Arc::clone(&self.lab);
         let outage = tokio::task::spawn_blocking(move || {
             lab.stop_service("kube-apiserver", ending)?;
+            for controller in CONTROLLERS {
+                lab.stop_service(controller, Ending::Killed)?;
+            }
             std::thread::sleep(away);
-            lab.start_service("kube-apiserver")
+            lab.start_service("kube-apiserver")?;
+            CONTROLLERS
+                .iter()
+                .try_for_each(|name| lab.start_service(name))
         });
-        outage
-            .await
-            .unwrap()
-            .unwrap_or_else(|error| panic!("{error}"));
+        let outage = outage.await.unwrap();
+        outage.unwrap_or_else(|error| panic!("{error}"));
     }
 
     pub(crate) async fn until(&self, what: &str, mut is_so: impl AsyncFnMut() -> bool) {
@@ -140,29 +149,39 @@ impl Cluster {
     /// Every wanted DaemonSet is there with the wanted image and no other; every node that somebody
     /// wants has one pod, and the statuses are of the latest spec.
     pub(crate) async fn until_settled(&self, changes: &Changes) {
+        let begin = Instant::now();
+        while let Some(lacks) = self.lacks(changes).await {
+            let passed = begin.elapsed();
+            assert!(passed < PATIENCE, "not settled after {passed:?}: {lacks}");
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+    }
+
+    /// In what the cluster is not what was asked for.
+    async fn lacks(&self, changes: &Changes) -> Option<String> {
         let everything = ListParams::default();
+        let live = self.daemonsets().list(&everything).await.unwrap();
+        let live: BTreeMap<String, String> = live.iter().map(said).collect();
         let wanted = changes.daemonsets();
-        self.until("the cluster is what was asked for", async || {
-            let live = self.daemonsets().list(&everything).await.unwrap();
-            let live: BTreeMap<String, String> = live.iter().map(said).collect();
-            let pods = self.pods().list(&everything).await.unwrap();
-            let at = |pod: &Pod| pod.spec.as_ref()?.node_name.clone();
-            let nodes: Vec<String> = pods.iter().filter_map(at).collect();
-            let distinct: BTreeSet<&String> = nodes.iter().collect();
-            let told = self.schedexts().list(&everything).await.unwrap();
-            let told = told.iter().all(|one| {
-                let seen = one
-                    .status
-                    .as_ref()
-                    .and_then(|status| status.observed_generation);
-                seen == one.metadata.generation
-            });
-            live == wanted
-                && told
-                && nodes.len() == distinct.len()
-                && pods.items.len() == changes.nodes().await.len()
-        })
-        .await;
+        if live != wanted {
+            return Some(format!("DaemonSets {live:?} instead of {wanted:?}"));
+        }
+        let told = self.schedexts().list(&everything).await.unwrap();
+        let untold = told.iter().find(|one| {
+            let seen = one.status.as_ref();
+            seen.and_then(|status| status.observed_generation) != one.metadata.generation
+        });
+        if let Some(one) = untold {
+            return Some(format!("an old status of {}", one.name_any()));
+        }
+        let pods = self.pods().list(&everything).await.unwrap();
+        let at = |pod: &Pod| pod.spec.as_ref()?.node_name.clone();
+        let places: BTreeMap<String, Option<String>> =
+            pods.iter().map(|pod| (pod.name_any(), at(pod))).collect();
+        let nodes: BTreeSet<&String> = places.values().flatten().collect();
+        let wanted = changes.nodes().await.len();
+        (places.len() != wanted || nodes.len() != wanted)
+            .then(|| format!("pods {places:?} on {wanted} nodes"))
     }
 
     /// Waits until nobody has written anything for a while: what is right may still be on its way to
