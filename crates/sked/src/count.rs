@@ -7,7 +7,7 @@ use sked_api::{ConditionType, Counts, SchedExt, SchedExtStatus};
 use sked_plan::{ObjectKey, OwnerId};
 
 use crate::metrics::NodesOf;
-use crate::stores::Stores;
+use crate::stores::{Kept, Stores};
 
 /// By what their conditions say; one state each, the worst first.
 pub(crate) fn schedexts(stores: &Stores) -> Vec<(&'static str, usize)> {

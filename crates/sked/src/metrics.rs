@@ -337,7 +337,7 @@ mod tests {
         // However often somebody looks.
         assert_eq!(counted(&["one"]), [3]);
         assert_eq!(counted(&["one"]), [3]);
-        assert_eq!(counted(&[]), []);
+        assert_eq!(counted(&[]), Vec::<u64>::new());
         assert_eq!(counted(&["one"]), [0], "another one of that name");
     }
 

@@ -132,10 +132,22 @@ fn words(expression: &str) -> Vec<String> {
 #[test]
 fn metrics_are_told_from_everything_else() {
     for (expression, wanted) in [
-        (r#"max by (a, b) (one{state="or"}) - two > 0"#, &["one", "two"][..]),
-        ("histogram_quantile(0.9, sum by (le) (rate(one_bucket[5m])))", &["one_bucket"]),
-        ("sum(rate(one[5m])) by (a) or absent(up == 1)", &["one", "up"]),
-        ("one * on (node) group_left (ops) two offset 5m", &["one", "two"]),
+        (
+            r#"max by (a, b) (one{state="or"}) - two > 0"#,
+            &["one", "two"][..],
+        ),
+        (
+            "histogram_quantile(0.9, sum by (le) (rate(one_bucket[5m])))",
+            &["one_bucket"],
+        ),
+        (
+            "sum(rate(one[5m])) by (a) or absent(up == 1)",
+            &["one", "up"],
+        ),
+        (
+            "one * on (node) group_left (ops) two offset 5m",
+            &["one", "two"],
+        ),
     ] {
         let found = metrics(expression);
         assert!(found.iter().eq(wanted), "{expression}: {found:?}");
@@ -147,7 +159,12 @@ fn every_expression_is_found() {
     assert_eq!(alerts(RULES).len(), RULES.matches("expr:").count());
     let expressions = dashboard(DASHBOARD);
     assert!(expressions.len() > 30, "{}", expressions.len());
-    assert!(alerts(RULES).iter().chain(&expressions).all(|one| !metrics(one).is_empty()));
+    assert!(
+        alerts(RULES)
+            .iter()
+            .chain(&expressions)
+            .all(|one| !metrics(one).is_empty())
+    );
 }
 
 /// What is linked to, and what alerts point at, stays what it is.
@@ -155,18 +172,28 @@ fn every_expression_is_found() {
 fn the_dashboard_names_no_data_source_and_its_panels_have_numbers() {
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
-    let numbers: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+    let numbers: BTreeSet<_> = panels
+        .iter()
+        .map(|panel| panel["id"].as_u64().unwrap())
+        .collect();
     assert_eq!(numbers.len(), panels.len(), "each has its own");
     let mut sources = Vec::new();
     uids(&dashboard, &mut sources);
     assert!(sources.len() > panels.len() / 2, "{sources:?}");
-    assert!(sources.iter().all(|uid| uid == "${datasource}"), "{sources:?}");
+    assert!(
+        sources.iter().all(|uid| uid == "${datasource}"),
+        "{sources:?}"
+    );
 }
 
 fn uids(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
-            found.extend(fields.get("uid").map(|uid| uid.as_str().unwrap_or("?").to_owned()));
+            found.extend(
+                fields
+                    .get("uid")
+                    .map(|uid| uid.as_str().unwrap_or("?").to_owned()),
+            );
             fields.values().for_each(|field| uids(field, found));
         }
         Value::Array(items) => items.iter().for_each(|item| uids(item, found)),
