@@ -36,6 +36,7 @@ test-long: prepare deny mutants ## The slow courses: kernel series, every fault 
 	cargo test --package sked --features long --test faults -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package sked --features long --test two_kernels -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package sked --features long --test kernel_truth -- --nocapture
+	lab/on-emulated-nodes cargo test --package sked --features long --test monitored -- --test-threads=1 --nocapture
 	fuzz/run 300
 
 bench: prepare static ## The measurements; PEER= names another operator for the second column
@@ -92,6 +93,7 @@ prepare: bootstrap
 	$(LAB) prepare --nodes 2 $(ALL_SCHEDULERS) --crowd --signing
 	$(LAB) tool kustomize
 	$(LAB) tool helm
+	$(LAB) tool prometheus
 
 lint: ## Format, clippy, rustdoc, layers
 	cargo fmt --all --check
@@ -124,7 +126,7 @@ e2e: prepare test-e2e ## Tests on a real control plane, a virtual machine and a 
 
 test-e2e: prepare ## sked on a real control plane and in a virtual machine with its own kernel
 	cargo build --quiet --locked --package lab
-	cargo test --package sked --features e2e --locked --no-fail-fast --test control_plane --test reports --test trouble --test election --test metrics --test agent --test install -- --test-threads=1
+	cargo test --package sked --features e2e --locked --no-fail-fast --test control_plane --test reports --test trouble --test election --test metrics --test agent --test alerts --test install -- --test-threads=1
 	lab/on-emulated-nodes cargo test --package sked --features e2e --locked --test deployed -- --test-threads=1 --nocapture
 
 deny: $(CACHE)/cargo-deny/bin/cargo-deny ## Licences, sources and bans of the dependencies

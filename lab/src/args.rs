@@ -6,7 +6,6 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use lab::cache::Cache;
 use lab::ground::DEFAULT_KERNEL;
-use lab::parts::install_tool::InstallTool;
 use lab::{Goal, Ground, Order, Scheduler, State};
 
 /// Real sched_ext kernels and a real Kubernetes on one small machine.
@@ -85,11 +84,11 @@ pub(crate) enum Verb {
     Down,
     /// List the kernels that Debian offers, the newest of each series.
     Kernels,
-    /// Print where kustomize or helm is, built first when it is missing.
+    /// Print where a program is that `make` and the tests use, fetched or built first when it is missing.
     Tool {
         /// Which one.
         #[arg(value_enum)]
-        tool: InstallTool,
+        tool: Tool,
     },
     /// Carry bytes between our standard streams and a node's serial line; for ssh, not for people.
     #[command(hide = true)]
@@ -100,6 +99,17 @@ pub(crate) enum Verb {
     /// What `up` starts in namespaces of its own; not for people.
     #[command(hide = true)]
     Keeper,
+}
+
+/// A program that no lab runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tool {
+    /// Puts manifests together.
+    Kustomize,
+    /// Installs charts.
+    Helm,
+    /// Scrapes and watches; promtool is beside it.
+    Prometheus,
 }
 
 /// What a lab consists of.

@@ -11,6 +11,7 @@ pub mod install_tool;
 pub mod kernel;
 pub mod kube;
 pub mod monitoring;
+pub mod prometheus;
 pub mod qemu;
 pub mod registry;
 pub mod root_disk;

@@ -12,6 +12,7 @@ use tracing::Instrument;
 
 use crate::apply::{Applier, ApplyError};
 use crate::claims::Shares;
+use crate::count;
 use crate::metrics::{Ended, Metrics};
 use crate::observe::{Sight, observe};
 use crate::queue::Queue;
@@ -147,6 +148,9 @@ impl Controller {
         };
         let status = status(&observed, &plan, &outcome);
         self.reporter.report(&observed.schedext, &status).await?;
+        let before = observed.schedext.status.as_ref();
+        self.metrics
+            .ejected(key, count::newly_ejected(before, &status));
         match failed {
             Some(error) => Err(error.into()),
             None => Ok(next(&observed)),

@@ -1,10 +1,13 @@
-//! SchedExts and nodes by state, counted when somebody looks at the metrics.
+//! SchedExts and nodes by state, counted when somebody looks at the metrics; and what a status has
+//! more of than the one before.
 
-use sked_api::{ConditionType, Counts, SchedExt};
-use sked_plan::OwnerId;
+use std::collections::BTreeSet;
+
+use sked_api::{ConditionType, Counts, SchedExt, SchedExtStatus};
+use sked_plan::{ObjectKey, OwnerId};
 
 use crate::metrics::NodesOf;
-use crate::stores::Stores;
+use crate::stores::{Kept, Stores};
 
 /// By what their conditions say; one state each, the worst first.
 pub(crate) fn schedexts(stores: &Stores) -> Vec<(&'static str, usize)> {
@@ -57,6 +60,20 @@ pub(crate) fn nodes(stores: &Stores) -> Vec<(&'static str, usize)> {
     vec![("free", free), ("owned", owned), ("reserved", reserved)]
 }
 
+/// Every SchedExt, whether it can be read or not.
+pub(crate) fn names(stores: &Stores) -> BTreeSet<ObjectKey> {
+    let seen = stores.schedexts.all();
+    seen.iter().map(|seen| seen.key()).collect()
+}
+
+/// How many kernels have thrown the scheduler out since the status before. A node counts until its
+/// kernel runs the scheduler again, so each time that one is thrown out it counts anew.
+pub(crate) fn newly_ejected(before: Option<&SchedExtStatus>, after: &SchedExtStatus) -> u64 {
+    let ejected = |status: &SchedExtStatus| status.counts.map_or(0, |counts| counts.ejected);
+    let rise = ejected(after) - before.map_or(0, ejected);
+    u64::try_from(rise).unwrap_or(0)
+}
+
 /// Each SchedExt's nodes by what became of them, as its status says.
 pub(crate) fn nodes_of(stores: &Stores) -> Vec<NodesOf> {
     let mut found = Vec::new();
@@ -100,4 +117,29 @@ fn by_state(counts: Counts) -> impl Iterator<Item = (&'static str, i64)> {
     let attached = attached.map(|attached| ("attached", attached));
     let all = known.into_iter().chain(attached);
     all.map(|(state, count)| (state, i64::from(count)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(ejected: i32) -> SchedExtStatus {
+        let counts = Counts {
+            ejected,
+            ..Counts::default()
+        };
+        SchedExtStatus {
+            counts: Some(counts),
+            ..SchedExtStatus::default()
+        }
+    }
+
+    #[test]
+    fn only_a_rise_is_an_ejection() {
+        for (before, after, new) in [(0, 2, 2), (1, 3, 2), (2, 2, 0), (3, 1, 0)] {
+            assert_eq!(newly_ejected(Some(&status(before)), &status(after)), new);
+        }
+        assert_eq!(newly_ejected(None, &status(1)), 1);
+        assert_eq!(newly_ejected(None, &SchedExtStatus::default()), 0);
+    }
 }

@@ -20,6 +20,8 @@ mod metrics;
 mod metrics_server;
 mod observe;
 mod probe;
+#[cfg(test)]
+mod promql;
 mod queue;
 mod release_nodes;
 mod report;

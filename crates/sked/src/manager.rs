@@ -263,6 +263,7 @@ impl Shared {
             schedexts: count::schedexts(&stores),
             nodes: count::nodes(&stores),
             nodes_of: count::nodes_of(&stores),
+            names: count::names(&stores),
         });
         let metrics = Arc::clone(&self.metrics);
         metrics_server::serve(listener, settings, self.client.clone(), metrics, look).await

@@ -1,7 +1,9 @@
 //! What is counted and measured. Names and labels that controller-runtime has too mean the same
 //! as there, so that existing dashboards and alerts go on working; our own begin with `sked_`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Error;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
@@ -11,6 +13,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use sked_plan::ObjectKey;
 
 const CONTROLLER: &str = "schedext";
 
@@ -65,6 +68,12 @@ struct OfSchedExt {
     state: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfName {
+    namespace: String,
+    schedext: String,
+}
+
 /// How many nodes of a SchedExt are in a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodesOf {
@@ -85,6 +94,9 @@ pub(crate) struct Metrics {
     schedexts: Family<OfState, Gauge>,
     nodes: Family<OfState, Gauge>,
     nodes_of: Family<OfSchedExt, Gauge>,
+    ejections: Family<OfName, Counter>,
+    /// Only of SchedExts that have had one.
+    ejected: Mutex<BTreeMap<ObjectKey, u64>>,
 }
 
 /// What is looked up only when somebody asks.
@@ -98,6 +110,8 @@ pub(crate) struct Snapshot {
     pub(crate) nodes: Vec<(&'static str, usize)>,
     /// Each SchedExt's nodes by state.
     pub(crate) nodes_of: Vec<NodesOf>,
+    /// Every SchedExt.
+    pub(crate) names: BTreeSet<ObjectKey>,
 }
 
 impl Metrics {
@@ -112,6 +126,7 @@ impl Metrics {
         let schedexts = Family::default();
         let nodes = Family::default();
         let nodes_of = Family::default();
+        let ejections = Family::default();
         registry.register(
             "controller_runtime_reconcile",
             "Reconciliations by how they ended",
@@ -139,6 +154,11 @@ impl Metrics {
             "Nodes of a SchedExt by what became of them",
             nodes_of.clone(),
         );
+        registry.register(
+            "sked_ejections",
+            "How often a kernel threw the scheduler out",
+            ejections.clone(),
+        );
         for result in [Ended::success, Ended::error, Ended::requeue_after] {
             drop(results.get_or_create(&of_result(result)));
         }
@@ -151,6 +171,8 @@ impl Metrics {
             schedexts,
             nodes,
             nodes_of,
+            ejections,
+            ejected: Mutex::default(),
         }
     }
 
@@ -172,6 +194,14 @@ impl Metrics {
         self.leader.get_or_create(&lease).set(i64::from(leads));
     }
 
+    /// So many kernels threw out a SchedExt's scheduler.
+    pub(crate) fn ejected(&self, key: &ObjectKey, times: u64) {
+        if times > 0 {
+            let mut ejected = self.ejected.lock().unwrap_or_else(PoisonError::into_inner);
+            *ejected.entry(key.clone()).or_default() += times;
+        }
+    }
+
     /// The text that is served.
     pub(crate) fn text(&self, snapshot: &Snapshot) -> Result<String, Error> {
         let Snapshot {
@@ -179,7 +209,10 @@ impl Metrics {
             schedexts,
             nodes,
             nodes_of,
+            names,
         } = snapshot;
+        // Held to the end: two who look at the same time would fill what the other has emptied.
+        let mut ejected = self.ejected.lock().unwrap_or_else(PoisonError::into_inner);
         let queue = OfQueue {
             name: CONTROLLER,
             controller: CONTROLLER,
@@ -199,6 +232,17 @@ impl Metrics {
                 state: one.state,
             };
             self.nodes_of.get_or_create(&of).set(one.count);
+        }
+        ejected.retain(|key, _| names.contains(key));
+        self.ejections.clear();
+        // Also of those that have had none: a rate cannot see the first one otherwise.
+        for key in names {
+            let of = OfName {
+                namespace: key.namespace.clone(),
+                schedext: key.name.clone(),
+            };
+            let times = ejected.get(key).copied().unwrap_or_default();
+            self.ejections.get_or_create(&of).inc_by(times);
         }
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
@@ -220,14 +264,17 @@ fn gauge(count: usize) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::promql;
 
-    #[test]
-    fn names_and_labels_are_those_of_existing_dashboards() {
-        let metrics = Metrics::new();
-        metrics.reconciled(Ended::success, Duration::from_millis(3));
-        metrics.reconciled(Ended::error, Duration::from_millis(3));
-        metrics.leader(true);
-        let snapshot = Snapshot {
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey {
+            namespace: "here".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    fn snapshot() -> Snapshot {
+        Snapshot {
             depth: 7,
             schedexts: vec![("ready", 2)],
             nodes: vec![("free", 5)],
@@ -237,8 +284,18 @@ mod tests {
                 state: "attached",
                 count: 4,
             }],
-        };
-        let text = metrics.text(&snapshot).unwrap();
+            names: [key("one"), key("two")].into(),
+        }
+    }
+
+    #[test]
+    fn names_and_labels_are_those_of_existing_dashboards() {
+        let metrics = Metrics::new();
+        metrics.reconciled(Ended::success, Duration::from_millis(3));
+        metrics.reconciled(Ended::error, Duration::from_millis(3));
+        metrics.leader(true);
+        metrics.ejected(&key("one"), 2);
+        let text = metrics.text(&snapshot()).unwrap();
         for line in [
             r#"controller_runtime_reconcile_total{controller="schedext",result="success"} 1"#,
             r#"controller_runtime_reconcile_total{controller="schedext",result="error"} 1"#,
@@ -250,36 +307,50 @@ mod tests {
             r#"sked_schedexts{state="ready"} 2"#,
             r#"sked_nodes{state="free"} 5"#,
             r#"sked_schedext_nodes{namespace="here",schedext="one",state="attached"} 4"#,
+            r#"sked_ejections_total{namespace="here",schedext="one"} 2"#,
+            r#"sked_ejections_total{namespace="here",schedext="two"} 0"#,
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
         }
     }
 
     #[test]
-    fn alerts_are_about_what_is_measured() {
-        let rules = include_str!("../../../config/prometheus/rules.yaml");
+    fn ejections_add_up_and_go_with_their_schedext() {
+        let metrics = Metrics::new();
+        let counted = |names: &[&str]| {
+            let names = names.iter().map(|name| key(name)).collect();
+            let snapshot = Snapshot {
+                names,
+                ..Snapshot::default()
+            };
+            let text = metrics.text(&snapshot).unwrap();
+            let lines = text.lines();
+            let counts = lines.filter(|line| line.starts_with("sked_ejections_total"));
+            counts
+                .filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(counted(&["one"]), [0]);
+        metrics.ejected(&key("one"), 2);
+        metrics.ejected(&key("one"), 0);
+        metrics.ejected(&key("one"), 1);
+        // However often somebody looks.
+        assert_eq!(counted(&["one"]), [3]);
+        assert_eq!(counted(&["one"]), [3]);
+        assert_eq!(counted(&[]), Vec::<u64>::new());
+        assert_eq!(counted(&["one"]), [0], "another one of that name");
+    }
+
+    #[test]
+    fn alerts_and_dashboard_are_about_what_is_measured() {
         let metrics = Metrics::new();
         metrics.leader(true);
-        let snapshot = Snapshot {
-            schedexts: vec![("degraded", 0), ("unreadable", 0)],
-            ..Snapshot::default()
-        };
-        let text = metrics.text(&snapshot).unwrap();
-        let expressions = rules.split("expr:").skip(1);
-        let expressions = expressions.filter_map(|rest| rest.split("labels:").next());
-        let names: Vec<_> = expressions
-            .flat_map(|expression| expression.split('{').rev().skip(1))
-            .filter_map(|before| {
-                before
-                    .rsplit(|c: char| !c.is_alphanumeric() && c != '_')
-                    .next()
-            })
-            .collect();
-        assert!(names.len() >= 6, "{names:?}");
-        for name in names {
-            // `up` is Prometheus' own.
-            let known = name == "up" || text.contains(&format!("\n{name}{{"));
-            assert!(known, "{name} in\n{text}");
+        metrics.reconciled(Ended::success, Duration::from_millis(3));
+        let measured = promql::measured(&metrics.text(&snapshot()).unwrap());
+        let asked = promql::asked_of_managers();
+        assert!(asked.len() >= 8, "{asked:?}");
+        for name in asked {
+            assert!(measured.contains(&name), "{name} is not in {measured:?}");
         }
     }
 }

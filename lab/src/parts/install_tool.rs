@@ -8,7 +8,7 @@ use crate::cache::{Cache, Key};
 use crate::progress::Reporter;
 
 /// One of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstallTool {
     /// Puts manifests together; the same version that is built into the lab's `kubectl`.
     Kustomize,

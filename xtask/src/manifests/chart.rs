@@ -18,7 +18,11 @@ const FOLDERS: [&str; 5] = [
 ];
 
 /// Single files.
-const FILES: [&str; 2] = ["agent/service_account.yaml", "manager/metrics_service.yaml"];
+const FILES: [&str; 3] = [
+    "agent/service_account.yaml",
+    "grafana/sked.json",
+    "manager/metrics_service.yaml",
+];
 
 /// The copies: of what was just derived where it was, of what people wrote otherwise.
 pub(super) fn copies(root: &Path, derived: &[Derived]) -> anyhow::Result<Vec<Derived>> {

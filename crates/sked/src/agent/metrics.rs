@@ -211,6 +211,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::promql;
 
     fn scraped(machine: &Path) -> String {
         Metrics::new(HostRoot::at(machine)).text().unwrap()
@@ -231,16 +232,30 @@ mod tests {
         machine
     }
 
-    #[test]
-    fn an_attached_scheduler_is_measured_whole() {
-        let machine = machine(&[
+    fn attached() -> tempfile::TempDir {
+        machine(&[
             ("state", "enabled\n"),
             ("enable_seq", "3\n"),
             ("nr_rejected", "18446744073709551615\n"),
             ("hotplug_seq", "9\n"),
             ("root/ops", "lab\n"),
             ("root/events", "SCX_EV_A 5\nSCX_EV_B 0\n"),
-        ]);
+        ])
+    }
+
+    #[test]
+    fn alerts_and_dashboard_are_about_what_is_measured() {
+        let measured = promql::measured(&scraped(attached().path()));
+        let asked = promql::asked_of_agents();
+        assert!(asked.len() >= 8, "{asked:?}");
+        for name in asked {
+            assert!(measured.contains(&name), "{name} is not in {measured:?}");
+        }
+    }
+
+    #[test]
+    fn an_attached_scheduler_is_measured_whole() {
+        let machine = attached();
         let text = scraped(machine.path());
         for line in [
             r#"sked_node_state{state="disabled"} 0"#,

@@ -198,7 +198,7 @@ fn every_option_is_known_to_the_api_server() {
         "--set=imagePullSecrets={mine}",
         "--set=manager.concurrency=4,manager.logFormat=text,manager.extraArgs={--log-level=debug}",
         "--set=manager.priorityClassName=system-cluster-critical",
-        "--set=metrics.networkPolicy=true",
+        "--set=metrics.networkPolicy=true,metrics.dashboard=true",
         "--set=agent.priorityClassName=system-node-critical,agent.logFormat=text,agent.extraArgs={--poll-interval=10s}",
     ];
     apply(&[namespace("sked-system")]);
