@@ -228,11 +228,12 @@ fn a_roll_out_stops_at_what_does_not_attach(site: &Site) {
 
 /// Each way to fail that the scheduler can be told is shown as what it is.
 fn every_end_has_its_kind(site: &Site) {
+    // No two of one kind after each other: what is told is of the one that was asked for.
     for (fault, kind) in [
         ("verifier", "LoadFailedVerifier"),
         ("refuse", "RuntimeError"),
-        ("runtime-error", "RuntimeError"),
         ("scx-error", "BpfError"),
+        ("runtime-error", "RuntimeError"),
         ("bpf-exit", "UnregisteredByBpf"),
         ("exit", "SchedulerEnded"),
     ] {
