@@ -234,8 +234,9 @@ fn every_end_has_its_kind(site: &Site) {
         ("refuse", "RuntimeError"),
         ("scx-error", "BpfError"),
         ("runtime-error", "RuntimeError"),
-        ("bpf-exit", "UnregisteredByBpf"),
-        ("exit", "SchedulerEnded"),
+        // It ends well, so kubelet keeps none of its words.
+        ("bpf-exit", "SchedulerEnded"),
+        ("exit", "Unknown"),
     ] {
         site.schedext("lab", &spec(&["--fault", fault]));
         site.until(&format!("{fault} is told as {kind}"), || {
