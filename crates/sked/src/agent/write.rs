@@ -39,7 +39,7 @@ impl From<kube::Error> for WriteError {
         match &error {
             kube::Error::Api(status) => match status.code {
                 404 => Self::NoKind,
-                401 | 403 => Self::Forbidden(Box::new(error)),
+                403 => Self::Forbidden(Box::new(error)),
                 _ => Self::Refused(Box::new(error)),
             },
             _ => Self::Unreachable(Box::new(error)),
