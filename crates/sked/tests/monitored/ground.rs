@@ -1,7 +1,7 @@
 //! Nodes with kernels of their own, sked deployed as an administrator does it, and one SchedExt.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use lab::operator::{self, tree};

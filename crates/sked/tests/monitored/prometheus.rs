@@ -87,7 +87,7 @@ impl Prometheus {
         let kinds =
             "Sked(NotAttached|KernelUnknown|Ejected|Flapping|ForeignScheduler|UnsupportedKernel)";
         let query = format!(
-            "sort(group by (alertname) (ALERTS{{alertname=~\"{kinds}\",alertstate=\"firing\"}}))"
+            "group by (alertname) (ALERTS{{alertname=~\"{kinds}\",alertstate=\"firing\"}})"
         );
         let found = self.ask(&query);
         let names = found.iter().map(|one| &one["metric"]["alertname"]);
