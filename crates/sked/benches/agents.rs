@@ -69,17 +69,29 @@ async fn main() -> anyhow::Result<ExitCode> {
         written("schedexts/status")
     ))?;
     let statuses = written("schedexts/status") as f64 / SCHEDEXTS as f64 / ours;
-    let mut met = within("statuses a SchedExt and second", "", statuses, MOST_STATUSES)?;
+    let mut met = within(
+        "statuses a SchedExt and second",
+        "",
+        statuses,
+        MOST_STATUSES,
+    )?;
     let peak = operator.peak_megabytes()?;
     met &= within("peak memory", "MB", peak, MOST_MEGABYTES)?;
     let processor = operator.processor()?.as_secs_f64();
-    say(&format!("processor time, the beginning included: {processor:.2} s"))?;
+    say(&format!(
+        "processor time, the beginning included: {processor:.2} s"
+    ))?;
     operator.end()?;
 
     let begin = Instant::now();
     tokio::try_join!(fleet.report("disabled"), fleet.close_gates())?;
     let bare = begin.elapsed().as_secs_f64();
-    met &= beside("all gates and statuses right", (ours, bare), "bare loop", MOST_OF_BARE)?;
+    met &= beside(
+        "all gates and statuses right",
+        (ours, bare),
+        "bare loop",
+        MOST_OF_BARE,
+    )?;
     Ok(if met {
         ExitCode::SUCCESS
     } else {

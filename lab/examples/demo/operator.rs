@@ -14,7 +14,8 @@ const ATTACHED: &str = r#"wait schedext/scx-lab --for=jsonpath={.status.conditio
 const EJECTED: &str =
     "wait schedext/scx-lab --for=jsonpath={.status.problems[0].reason}=Stall --timeout=120s";
 /// A scheduler that leaves a task waiting, once it has run for a while.
-const STALL: &str = r#"{"spec":{"args":["--fault","stall","--after","15s"],"watchdogTimeout":"2s"}}"#;
+const STALL: &str =
+    r#"{"spec":{"args":["--fault","stall","--after","15s"],"watchdogTimeout":"2s"}}"#;
 const PROBLEM: &str = "get schedext scx-lab -o jsonpath={.status.problems[0].message}";
 const SYSTEM: &str = "sked-system";
 
@@ -29,7 +30,11 @@ pub(crate) fn story(stage: &mut Stage, lab: &Lab, program: &Path) -> anyhow::Res
     stage.say(include_str!("schedext.yaml").trim_end())?;
     stage.kubectl(lab, &format!("apply -f {SCHEDEXT}"))?;
     stage.await_kernel(lab, "enabled")?;
-    stage.await_cluster(lab, "waiting until the kernel's word is in the cluster", ATTACHED)?;
+    stage.await_cluster(
+        lab,
+        "waiting until the kernel's word is in the cluster",
+        ATTACHED,
+    )?;
     stage.kubectl(lab, "get schedexts,schedextnodes")?;
     stage.kubectl(lab, "get daemonsets,pods")?;
 
@@ -37,13 +42,23 @@ pub(crate) fn story(stage: &mut Stage, lab: &Lab, program: &Path) -> anyhow::Res
     stage.kernel(lab, "enabled", "lab")?;
 
     stage.title("A version that stalls: the kernel throws it out, and the SchedExt says why")?;
-    stage.kubectl(lab, &format!("patch schedext scx-lab --type=merge -p {STALL}"))?;
-    stage.await_cluster(lab, "waiting until the kernel has had enough of it", EJECTED)?;
+    stage.kubectl(
+        lab,
+        &format!("patch schedext scx-lab --type=merge -p {STALL}"),
+    )?;
+    stage.await_cluster(
+        lab,
+        "waiting until the kernel has had enough of it",
+        EJECTED,
+    )?;
     stage.kubectl(lab, "get schedexts,schedextnodes")?;
     stage.kubectl(lab, PROBLEM)?;
 
     stage.title("The spec is put right, and the kernel runs it again")?;
-    stage.kubectl(lab, r#"patch schedext scx-lab --type=merge -p {"spec":{"args":null}}"#)?;
+    stage.kubectl(
+        lab,
+        r#"patch schedext scx-lab --type=merge -p {"spec":{"args":null}}"#,
+    )?;
     stage.await_cluster(lab, "waiting until the kernel runs it", ATTACHED)?;
     stage.kubectl(lab, "get schedexts,schedextnodes")?;
 
