@@ -21,6 +21,9 @@ const INTERVAL: &str = "2s";
 /// As in the ServiceMonitor's Service, which the alerts name.
 const MANAGER_JOB: &str = "sked-controller-manager-metrics-service";
 
+/// As the operator of Prometheus is told to scrape managers.
+const MONITOR: &str = include_str!("../../../../config/prometheus/monitor.yaml");
+
 pub(crate) struct Prometheus {
     process: Child,
     address: String,
@@ -80,6 +83,13 @@ impl Prometheus {
         self.ask(query)
             .iter()
             .any(|one| number(one).is_some_and(|number| !number.is_nan()))
+    }
+
+    /// Whether an alert fires about what has these labels.
+    pub(crate) fn fires(&self, alert: &str, about: &str) -> bool {
+        self.has(&format!(
+            "ALERTS{{alertname=\"{alert}\",alertstate=\"firing\",{about}}}"
+        ))
     }
 
     /// What fires now of the alerts about kernels, each once, sorted.
@@ -158,7 +168,9 @@ fn config(manager: &[Way], agents: &[(Way, String)]) -> Value {
                 // The certificate is the manager's own, made at its start.
                 "tls_config": {"insecure_skip_verify": true},
                 "authorization": {"credentials_file": "token"},
-                "static_configs": [{"targets": manager}],
+                "honor_labels": MONITOR.contains("honorLabels: true"),
+                // The operator adds those of the pod.
+                "static_configs": [{"targets": manager, "labels": {"namespace": "sked-system"}}],
             },
             {"job_name": "sked-system/sked-node-agent", "static_configs": agents.collect::<Vec<_>>()},
         ],
