@@ -55,14 +55,13 @@ async fn a_reader_sees_the_metrics_and_nobody_else_does() {
     };
     let port = free_port();
     let manager = cluster.manager(&[&format!("--metrics-bind-address=127.0.0.1:{port}")]);
-    manager.eventually("it says what is missing", || {
-        manager.log().contains("install the CRD")
-    });
+    let missing = || manager.log().matches("install the CRD").count();
+    manager.eventually("it says what is missing: both kinds", || missing() == 2);
     assert_eq!(manager.probe("readyz"), Some(503));
     assert_eq!(manager.probe("healthz"), Some(200));
-    assert_eq!(manager.log().matches("install the CRD").count(), 1, "once");
     cluster.install();
     manager.eventually("it is ready", || manager.probe("readyz") == Some(200));
+    assert_eq!(missing(), 2, "each is said once");
     cluster.schedext("default", "a", &json!({"sched": "a:1"}));
     manager.eventually("it is made", || {
         cluster.get("default", "daemonset/a").is_some()
