@@ -30,11 +30,7 @@ impl Podman {
     ) -> Result<(), DriverError> {
         let ended = async {
             // libpod refuses to stop what does not run.
-            let inspected = self.inspect(id).await?;
-            if let State::Running { .. } = inspected.state {
-                if let (After::Keep, Some(conmon)) = (after, inspected.conmon) {
-                    tidy_up_later(conmon);
-                }
+            if let State::Running { .. } = self.inspect(id).await?.state {
                 self.stop(id, grace).await?;
             }
             match after {
@@ -71,21 +67,5 @@ impl Podman {
             Some(error) => Err(reply::refused(&answer.attempt, error.to_string())),
             None => Ok(()),
         }
-    }
-}
-
-/// How much the tidying up steps back: it still gets on when the machine is busy.
-const STEP_BACK: i32 = 10;
-
-/// Who ends a container and keeps it mostly waits to start another: what Podman has to tidy up
-/// after the first must not take the second one's time. Nothing depends on it, so nothing is said
-/// when it cannot be done.
-fn tidy_up_later(conmon: i32) {
-    // A number may have become somebody else's since Podman told it.
-    let name = std::fs::read(format!("/proc/{conmon}/comm")).unwrap_or_default();
-    if name == b"conmon\n"
-        && let Some(pid) = rustix::process::Pid::from_raw(conmon)
-    {
-        let _ = rustix::process::setpriority_process(Some(pid), STEP_BACK);
     }
 }

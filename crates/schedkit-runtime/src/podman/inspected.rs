@@ -14,8 +14,6 @@ pub(super) struct Inspected {
     /// Written by the OCI runtime when it has made the process and before that runs. Unlike the
     /// time of the start, it is there before the first word of the process.
     pub(super) pid_file: Option<PathBuf>,
-    /// Podman's process beside it, which tidies up when it has ended; while it runs.
-    pub(super) conmon: Option<i32>,
 }
 
 #[derive(Deserialize)]
@@ -33,8 +31,6 @@ struct Now {
     #[serde(default)]
     pid: i64,
     #[serde(default)]
-    conmon_pid: i32,
-    #[serde(default)]
     exit_code: i32,
     #[serde(default)]
     started_at: String,
@@ -46,17 +42,12 @@ pub(super) fn parse(text: &str) -> Result<Inspected, serde_json::Error> {
     let Now {
         status,
         pid,
-        conmon_pid,
         exit_code,
         started_at,
     } = state;
     let state = listing::state(&status, pid, started_at.parse().ok(), exit_code);
     let pid_file = Some(pid_file).filter(|path| path.is_absolute());
-    Ok(Inspected {
-        state,
-        pid_file,
-        conmon: Some(conmon_pid).filter(|pid| *pid > 1),
-    })
+    Ok(Inspected { state, pid_file })
 }
 
 #[cfg(test)]
@@ -81,12 +72,10 @@ mod tests {
             let exited = parse(exited).unwrap();
             assert_eq!(exited.state, State::Exited(ExitCode(7)));
             assert!(exited.pid_file.unwrap().ends_with("userdata/pidfile"));
-            assert_eq!(exited.conmon, None);
             let running = parse(running).unwrap();
             let State::Running { pid, started } = running.state else {
                 panic!("{running:?}");
             };
-            assert!(running.conmon.is_some_and(|conmon| conmon > 1));
             assert!(pid > 1 && started.unwrap() > "2026-01-01T00:00:00Z".parse().unwrap());
         }
     }
