@@ -36,7 +36,7 @@ fn the_longest_names_work_and_longer_ones_are_refused_in_a_sentence() {
         CLUSTER.look(
             &namespace,
             &format!("daemonset/{name}"),
-            "/status/updatedNumberScheduled",
+            "/status/currentNumberScheduled",
         )
     };
     manager.eventually("the long one has its pods", || ready(&base) == 2);

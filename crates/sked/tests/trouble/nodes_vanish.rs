@@ -18,7 +18,7 @@ fn what_is_left_is_settled_and_nothing_is_tried_for_ever() {
     let manager = CLUSTER.ready_manager(&["--watch-namespaces=vanish,stay"]);
     CLUSTER.schedext("stay", "a", &others.wanted());
     manager.eventually("the others have their pods", || {
-        CLUSTER.look("stay", "daemonset/a", "/status/updatedNumberScheduled") == 2
+        CLUSTER.look("stay", "daemonset/a", "/status/currentNumberScheduled") == 2
     });
     manager.eventually("that is said", || {
         condition("stay", "a", "Progressing")["status"] == "False"
@@ -56,7 +56,7 @@ fn what_is_left_is_settled_and_nothing_is_tried_for_ever() {
         (counts("b", "desired"), counts("a", "conflicted")) == (json!(left), json!(left))
     });
     manager.eventually("the pods are there", || {
-        CLUSTER.look("vanish", "daemonset/b", "/status/updatedNumberScheduled") == left
+        CLUSTER.look("vanish", "daemonset/b", "/status/currentNumberScheduled") == left
     });
     let asked = || requests("PATCH", "nodes", None);
     let writes = asked();

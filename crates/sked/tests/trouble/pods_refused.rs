@@ -69,7 +69,7 @@ fn it_is_said_why_once_and_until_it_is_over() {
         assert_eq!(condition(namespace, "a", "Ready")["status"], "False");
     }
     manager.eventually("the other one has its pod", || {
-        CLUSTER.look("welcome", "daemonset/a", "/status/updatedNumberScheduled") == 1
+        CLUSTER.look("welcome", "daemonset/a", "/status/currentNumberScheduled") == 1
     });
     assert_eq!(condition("welcome", "a", "Degraded")["status"], "False");
 

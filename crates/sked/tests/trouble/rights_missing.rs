@@ -92,7 +92,11 @@ fn without_the_right_to_label_nodes_those_who_need_it_wait() {
         line.contains("nodes") && line.contains(REMEDY)
     });
     manager.eventually("who needs no label has its pods", || {
-        CLUSTER.look("unlabelled", "daemonset/alone", "/status/updatedNumberScheduled") == 1
+        CLUSTER.look(
+            "unlabelled",
+            "daemonset/alone",
+            "/status/currentNumberScheduled",
+        ) == 1
     });
 
     // Whatever happens elsewhere is no reason to try at once.
@@ -169,7 +173,7 @@ fn without_another_right_it_is_said_which_and_tried_ever_more_rarely() {
     assert!(before > 0, "the API server counts them");
     std::thread::sleep(Duration::from_secs(4));
     let tried = denials() - before;
-    assert!(tried < 20, "{tried} times\n{}", manager.log());
+    assert!(tried < 30, "{tried} times\n{}", manager.log());
     let lines = blind.1.log().matches("cannot list resource").count();
     // Schedulers' pods and agents' pods.
     assert_eq!(lines, 2, "each once: {}", blind.1.log());
