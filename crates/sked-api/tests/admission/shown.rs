@@ -16,7 +16,8 @@ fn kubectl_shows_what_counts() {
         "message": "nobody looks", "lastTransitionTime": "2026-01-01T00:00:00Z",
     });
     let status = json!({"status": {
-        "revision": "5f6d", "counts": {"desired": 3, "conflicted": 1}, "conditions": [condition],
+        "revision": "5f6d", "ops": "rusty_1.1.4", "conditions": [condition],
+        "counts": {"desired": 3, "conflicted": 1, "ejected": 2},
     }});
     server.change("shown", "/status", &status).unwrap();
     let words = [
@@ -26,14 +27,15 @@ fn kubectl_shows_what_counts() {
         assert_eq!(table(&server, &["get", name])[0], words, "{name}");
     }
     let wide = table(&server, &["get", "sx", "shown", "-o", "wide"]);
-    assert_eq!(wide[0], [&words[..], &["REVISION", "CONFLICTS"]].concat());
+    let more = ["OPS", "REVISION", "CONFLICTS", "EJECTED"];
+    assert_eq!(wide[0], [&words[..], &more].concat());
     let image = "ghcr.io/schedkit/scx_rusty:1.1.4";
     // Nobody knows of an attached one: the column is empty, not 0.
     assert_eq!(
         wide[1][..5],
         ["shown", image, "3", "Unknown", "NoKernelReport"]
     );
-    assert_eq!(wide[1][6..], ["5f6d", "1"]);
+    assert_eq!(wide[1][6..], ["rusty_1.1.4", "5f6d", "1", "2"]);
 }
 
 fn table(server: &Server, words: &[&str]) -> Vec<Vec<String>> {

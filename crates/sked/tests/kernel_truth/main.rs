@@ -37,6 +37,7 @@ async fn what_the_kernels_say_reaches_the_cluster() {
     site.kubectl(&["rollout", "status", "daemonset/lab", "--timeout=60s"]);
     println!("{}", site.kubectl(&["get", "sx,sxn", "-o", "wide"]));
 
+    in_time(&site, &witness);
     who_loses_never_starts(&site);
     a_foreign_scheduler_holds_its_node(&site);
     agents_come_and_go(&site);
@@ -45,7 +46,6 @@ async fn what_the_kernels_say_reaches_the_cluster() {
     the_api_server_is_away(&site);
     a_roll_out_stops_at_what_does_not_attach(&site);
     every_end_has_its_kind(&site);
-    in_time(&site, &witness);
 }
 
 fn spec(args: &[&str]) -> Value {
