@@ -1,7 +1,7 @@
 //! What whoever brought a lab up may ask of its keeper while the lab lives: one line of JSON on
 //! the lifeline each, and one line back on the keeper's standard output.
 //!
-//! `running.rs` asks, `keeper.rs` reads and answers, [`obey`] does it. Nothing here happens by
+//! `running.rs` asks, `keeper.rs` reads and answers, `obey` does it. Nothing here happens by
 //! itself: a service that ends unasked stays ended.
 
 use std::time::Duration;
