@@ -10,8 +10,8 @@ use lab::parts::install_tool::InstallTool;
 use serde_json::{Value, json};
 
 use crate::ground::{
-    Person, allowed, alone, apply, get, kubectl, lab, must, namespace, read_as_kubectl, refused,
-    said, schedext, tool, tree,
+    DEFINITIONS_GO, Person, allowed, alone, apply, get, kubectl, lab, must, namespace,
+    read_as_kubectl, refused, said, schedext, tool, tree,
 };
 
 const SAME_IMAGE: &str = "--set=image.repository=controller,image.tag=latest";
@@ -77,7 +77,7 @@ fn cleared() {
         "-k",
         "config/default",
         "--ignore-not-found",
-        "--timeout=120s",
+        DEFINITIONS_GO,
     ]);
 }
 

@@ -16,6 +16,10 @@ use serde_json::{Value, json};
 /// Generous: the processors are shared.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How long kubectl may wait for a definition to go. The API server forgets a deletion that failed
+/// because the storage was not up yet and then met a conflict; it looks again every five minutes.
+pub(crate) const DEFINITIONS_GO: &str = "--timeout=400s";
+
 /// The account that the manager has.
 pub(crate) const MANAGER: &str = "sked-controller-manager";
 

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::ground::{alone, apply, eventually, get, install, kubectl, must, namespace, schedext};
+use crate::ground::{
+    DEFINITIONS_GO, alone, apply, eventually, get, install, kubectl, must, namespace, schedext,
+};
 
 fn is_there(words: &str) -> bool {
     let words: Vec<_> = words.split(' ').collect();
@@ -53,7 +55,7 @@ fn without_the_crd_schedexts_and_their_daemonsets_go() {
             },
         },
     })]);
-    must(&["delete", "-k", "config/default", "--timeout=120s"]);
+    must(&["delete", "-k", "config/default", DEFINITIONS_GO]);
     assert!(!is_there("crd schedexts.sked.schedkit.io"));
     assert!(!is_there("namespace sked-system"));
     assert!(!is_there("validatingadmissionpolicy sked-schedext-authors"));
