@@ -27,7 +27,7 @@ use crate::observed::{Ending, LivePod, PodState};
 
 /// What the gate says after the kernel let go of a scheduler whose process is still there. It is
 /// also how the next look knows that this container was attached once.
-const DETACHED: &str = "Detached";
+pub(crate) const DETACHED: &str = "Detached";
 
 /// A scheduler on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -72,7 +72,7 @@ async fn run(args: AgentArgs) -> Result<(), AgentError> {
     let identity = identity::read(&args.token_file)?;
     let probes = args.health_probe_bind_address.listen()?;
     let scrapes = args.metrics_bind_address.listen()?;
-    let client = client::connect(args.kubeconfig.as_deref()).await?;
+    let client = client::connect(args.cluster.kubeconfig.as_deref()).await?;
     let root = HostRoot::at(args.host_root);
     let pace = Pace {
         poll: args.poll_interval,

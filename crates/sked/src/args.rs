@@ -40,12 +40,31 @@ pub(crate) enum Request {
     Release(ReleaseArgs),
 }
 
-/// Flags of `release-nodes`.
+/// Where the cluster is.
 #[derive(Clone, Debug, ClapArgs)]
-pub(crate) struct ReleaseArgs {
+pub(crate) struct ClusterArgs {
     /// Which cluster; without it KUBECONFIG, ~/.kube/config or the pod's own account.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
+}
+
+/// How it is logged.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct LogArgs {
+    /// Format of the log, on standard error.
+    #[arg(long = "log-format", value_enum, default_value = "json")]
+    pub(crate) format: LogFormat,
+
+    /// How much is logged: error, warn, info, debug or trace.
+    #[arg(long = "log-level", value_name = "LEVEL", default_value = "info", value_parser = ["error", "warn", "info", "debug", "trace"])]
+    pub(crate) level: String,
+}
+
+/// Flags of `release-nodes`.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct ReleaseArgs {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
 }
 
 /// Flags of `node-agent`.
@@ -75,17 +94,11 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = interval)]
     pub(crate) poll_interval: Duration,
 
-    /// Which cluster; without it KUBECONFIG, ~/.kube/config or the pod's own account.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
 
-    /// Format of the log, on standard error.
-    #[arg(long, value_enum, default_value = "json")]
-    pub(crate) log_format: LogFormat,
-
-    /// How much is logged: error, warn, info, debug or trace.
-    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = ["error", "warn", "info", "debug", "trace"])]
-    pub(crate) log_level: String,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 /// Flags of the manager.
@@ -132,17 +145,11 @@ pub(crate) struct ManagerArgs {
     #[arg(long, value_name = "N", default_value = "16")]
     pub(crate) concurrency: NonZeroUsize,
 
-    /// Which cluster; without it KUBECONFIG, ~/.kube/config or the pod's own account.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
 
-    /// Format of the log, on standard error.
-    #[arg(long, value_enum, default_value = "json")]
-    pub(crate) log_format: LogFormat,
-
-    /// How much is logged: error, warn, info, debug or trace.
-    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = ["error", "warn", "info", "debug", "trace"])]
-    pub(crate) log_level: String,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 impl Args {

@@ -41,16 +41,16 @@ use crate::log::LogFormat;
 fn main() -> ExitCode {
     match args::Args::parse().request() {
         Request::Manage(args) => {
-            log::start(args.log_format, &args.log_level);
+            log::start(args.log.format, &args.log.level);
             exit(manager::start(args))
         }
         Request::Report(args) => {
-            log::start(args.log_format, &args.log_level);
+            log::start(args.log.format, &args.log.level);
             exit(agent::start(args))
         }
         Request::Release(args) => {
             log::start(LogFormat::Json, "info");
-            exit(release_nodes::start(args.kubeconfig.as_deref()))
+            exit(release_nodes::start(args.cluster.kubeconfig.as_deref()))
         }
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn start(args: ManagerArgs) -> Result<(), ManagerError> {
 
 async fn run(args: ManagerArgs) -> Result<(), ManagerError> {
     let (probes, metrics) = listeners(&args)?;
-    let client = client::connect(args.kubeconfig.as_deref()).await?;
+    let client = client::connect(args.cluster.kubeconfig.as_deref()).await?;
     let shared = Shared::new(client, &args);
     shared.watch(&args);
     let (stopper, stop) = stop::pair();

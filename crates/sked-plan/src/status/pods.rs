@@ -6,7 +6,7 @@ use sked_api::Reason;
 
 use super::nodes::Placed;
 use super::trouble::Trouble;
-use crate::node_state::NodeState;
+use crate::node_state::{DETACHED, NodeState};
 use crate::observed::{Ending, LivePod, PodState};
 
 /// So often a scheduler may let go without anybody being to blame.
@@ -82,7 +82,7 @@ fn running(placed: &Placed<'_>, now: Timestamp) -> Option<Trouble> {
 /// Whether the gate was open after that ending: then what is wrong now is something new.
 fn was_attached_since(pod: &LivePod, ending: &Ending) -> bool {
     match (&pod.gate, ending.at) {
-        (Some(gate), Some(at)) => gate.since >= at && gate.reason == "Detached" || gate.attached,
+        (Some(gate), Some(at)) => gate.attached || (gate.reason == DETACHED && gate.since >= at),
         _ => false,
     }
 }

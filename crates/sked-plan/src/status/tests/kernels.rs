@@ -1,0 +1,139 @@
+//! What is said of what the kernels say.
+
+use super::*;
+use crate::kernel::{Kernel, Silence};
+use crate::observed::Gate;
+use crate::standing::Bar;
+
+/// Two nodes with a pod each, started at second 1000 of all time; now is long after.
+fn two_nodes(kernels: [Kernel; 2]) -> Observed {
+    let mut observed = settled();
+    for (node, kernel) in ["node1", "node2"].into_iter().zip(kernels) {
+        let mut pod = pod("one", node, PodState::Running);
+        Arc::make_mut(&mut pod).started = Some(Timestamp::from_second(1000).unwrap());
+        observed.pods.push(pod);
+        observed.kernels.insert(node.into(), kernel);
+    }
+    observed
+}
+
+fn enabled(ops: &str) -> Kernel {
+    Kernel::Enabled {
+        ops: ops.parse().unwrap(),
+        since: Timestamp::from_second(1001).unwrap(),
+    }
+}
+
+#[test]
+fn ready_is_what_every_kernel_says() {
+    let status = said(&two_nodes([enabled("lab"), enabled("lab")]));
+    assert_eq!(words(&status)[0], "Ready=True/Attached");
+    let counts = status.counts.unwrap();
+    assert_eq!((counts.desired, counts.attached), (2, Some(2)));
+    assert_eq!(
+        (status.ops.as_deref(), status.problems.len()),
+        (Some("lab"), 0)
+    );
+    assert_eq!(status.ops_template.as_deref(), Some("first"));
+
+    let silent = Kernel::Unknown(Silence::NoAgent);
+    let status = said(&two_nodes([enabled("lab"), silent]));
+    assert_eq!(words(&status)[0], CALM[0]);
+    let counts = status.counts.unwrap();
+    assert_eq!((counts.attached, counts.unknown), (Some(1), 1));
+    assert!(status.conditions[0].message.contains("node2"), "{status:?}");
+}
+
+#[test]
+fn a_kernel_that_let_go_is_told_at_once_and_why_as_soon_as_it_is_known() {
+    let mut observed = two_nodes([enabled("lab"), Kernel::Disabled]);
+    Arc::make_mut(&mut observed.pods[1]).gate = Some(Gate {
+        attached: true,
+        reason: "Attached".to_owned(),
+        since: Timestamp::from_second(1001).unwrap(),
+    });
+    let status = said(&observed);
+    assert_eq!(words(&status)[2], "Degraded=True/Detached");
+    assert_eq!(words(&status)[0], "Ready=False/Detached");
+    // The process ends and is started again before anybody looks: the reason stays.
+    let pod = Arc::make_mut(&mut observed.pods[1]);
+    pod.restarts = 1;
+    pod.started = Some(Timestamp::from_second(2000).unwrap());
+    pod.ending = Some(Ending {
+        at: Some(Timestamp::from_second(1999).unwrap()),
+        ..ending(1, "EXIT: runnable task stall (x[1] failed to run for 5.0s)")
+    });
+    let status = said(&observed);
+    assert_eq!(words(&status)[2], "Degraded=True/Ejected");
+    assert_eq!(
+        (&*status.problems[0].reason, &*status.problems[0].node),
+        ("Stall", "node2")
+    );
+    assert_eq!(status.counts.unwrap().ejected, 1);
+    let since = Timestamp::from_second(2001).unwrap();
+    let ops = "lab".parse().unwrap();
+    observed
+        .kernels
+        .insert("node2".into(), Kernel::Enabled { ops, since });
+    assert_eq!(words(&said(&observed))[0], "Ready=True/Attached");
+}
+
+#[test]
+fn a_scheduler_that_does_not_attach_is_on_its_way_until_it_is_overdue() {
+    let mut observed = two_nodes([enabled("lab"), Kernel::Disabled]);
+    observed.now = Timestamp::from_second(1059).unwrap();
+    assert_eq!(words(&said(&observed))[1], "Progressing=True/RollingOut");
+    let due = due(&observed).unwrap();
+    assert_eq!(due, Timestamp::from_second(1060).unwrap());
+    observed.now = due;
+    assert_eq!(words(&said(&observed))[2], "Degraded=True/NotAttached");
+    assert_eq!(super::due(&observed), None);
+}
+
+#[test]
+fn another_name_of_the_same_template_is_somebody_elses() {
+    let mut observed = two_nodes([enabled("lab_1.0"), enabled("lab_1.1")]);
+    let first = said(&observed);
+    assert_eq!(first.ops.as_deref(), Some("lab_1.0"));
+    assert_eq!(words(&first)[0], "Ready=True/Attached", "another version");
+    Arc::make_mut(&mut observed.schedext).status = Some(first);
+    observed.kernels.insert("node2".into(), enabled("rusty"));
+    let counts = said(&observed).counts.unwrap();
+    assert_eq!(counts.attached, Some(1));
+    // Another template may be another scheduler.
+    let pod = Arc::make_mut(&mut observed.pods[1]);
+    pod.template = "second".to_owned();
+    pod.created = Timestamp::from_second(5).unwrap();
+    let status = said(&observed);
+    assert_eq!(status.counts.unwrap().attached, Some(2));
+    assert_eq!(
+        (status.ops.as_deref(), status.ops_template.as_deref()),
+        (Some("rusty"), Some("second"))
+    );
+}
+
+#[test]
+fn nodes_that_are_left_out_are_named_with_the_reason() {
+    let mut observed = two_nodes([enabled("lab"), enabled("lab")]);
+    let share = Arc::make_mut(&mut observed.share);
+    share.barred.foreign = 1;
+    share.barred.unsupported = 1;
+    share.barred.nodes = vec![
+        ("node3".into(), Bar::Foreign(Some("rusty".parse().unwrap()))),
+        ("node4".into(), Bar::Unsupported("6.1.0".to_owned())),
+    ];
+    let status = said(&observed);
+    assert_eq!(words(&status)[0], "Ready=True/Attached");
+    assert_eq!(words(&status)[3], "Conflicted=True/ForeignScheduler");
+    assert!(status.conditions[3].message.contains("rusty"));
+    let problems: Vec<_> = status.problems.iter().map(|one| &*one.reason).collect();
+    assert_eq!(problems, ["ForeignScheduler", "UnsupportedKernel"]);
+    let counts = status.counts.unwrap();
+    assert_eq!((counts.foreign, counts.unsupported), (1, 1));
+    Arc::make_mut(&mut observed.share)
+        .parts
+        .get_mut(&None)
+        .unwrap()
+        .nodes = 0;
+    assert_eq!(words(&said(&observed))[0], "Ready=False/ForeignScheduler");
+}
