@@ -58,6 +58,13 @@ impl Driver for AnyDriver {
         }
     }
 
+    async fn ready(&self, id: &ContainerId) -> Result<(), DriverError> {
+        match self {
+            Self::Podman(driver) => driver.ready(id).await,
+            Self::Containerd(driver) => driver.ready(id).await,
+        }
+    }
+
     async fn start(&self, id: &ContainerId) -> Result<(), DriverError> {
         match self {
             Self::Podman(driver) => driver.start(id).await,

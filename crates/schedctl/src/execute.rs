@@ -113,6 +113,7 @@ impl<D: Driver> Machine<'_, D> {
             // What cannot be cleared away is in nobody's way: the kernel does not run it.
             Step::Clear(old) => work.left.extend(self.removed(&old.id).await),
             Step::Create => work.new = Some(self.driver.create(&plan.launch).await?),
+            Step::Ready => self.driver.ready(work.created()?).await?,
             Step::Guard { trial, before } => {
                 let before = before.as_ref();
                 work.trial = Some(self.guard(plan, *trial, before, work.created()?)?);

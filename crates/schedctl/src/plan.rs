@@ -51,6 +51,9 @@ pub(crate) enum Step {
     Clear(Named),
     /// Make the container.
     Create,
+    /// Do everything that its start needs: what cannot start is found while the old one works, and
+    /// the kernel is without a scheduler for less long.
+    Ready,
     /// Have somebody stand by who goes back when nobody confirms.
     Guard {
         /// After this time.
@@ -117,6 +120,9 @@ impl Plan {
             .map(|held| Step::Clear(Named::of(held)))
             .collect();
         steps.push(Step::Create);
+        if old.is_some() {
+            steps.push(Step::Ready);
+        }
         if let Stay::OnTrial(trial) = stay {
             let before = old.clone();
             steps.push(Step::Guard { trial, before });
@@ -143,6 +149,7 @@ impl Step {
     pub(crate) fn undo(&self) -> Option<Undo> {
         match self {
             Self::Clear(_)
+            | Self::Ready
             | Self::Guard { .. }
             | Self::Start(_)
             | Self::Launch
@@ -161,9 +168,12 @@ impl Step {
     pub(crate) fn wait(&self) -> Option<Wait> {
         match self {
             Self::Start(wait) | Self::Swap { wait, .. } => Some(*wait),
-            Self::Clear(_) | Self::Create | Self::Guard { .. } | Self::Launch | Self::Remove(_) => {
-                None
-            }
+            Self::Clear(_)
+            | Self::Create
+            | Self::Ready
+            | Self::Guard { .. }
+            | Self::Launch
+            | Self::Remove(_) => None,
         }
     }
 
@@ -178,6 +188,7 @@ impl Step {
         match self {
             Self::Clear(_) => "clear",
             Self::Create => "create",
+            Self::Ready => "ready",
             Self::Guard { .. } => "guard",
             Self::Start(_) => "start",
             Self::Launch => "launch",
@@ -192,6 +203,7 @@ impl Step {
         match self {
             Self::Clear(left) => format!("remove {left}, which was left behind"),
             Self::Create => format!("create a container for {new}"),
+            Self::Ready => format!("make {new} ready to start"),
             Self::Guard {
                 trial,
                 before: None,

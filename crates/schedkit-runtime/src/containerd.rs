@@ -143,6 +143,11 @@ impl Driver for Containerd {
         create::create(&session, launch, Path::new("/")).await
     }
 
+    async fn ready(&self, id: &ContainerId) -> Result<(), DriverError> {
+        let session = self.session(format!("make {id} ready")).await?;
+        self.task(&session, id).ready().await.map(drop)
+    }
+
     async fn start(&self, id: &ContainerId) -> Result<(), DriverError> {
         let session = self.session(format!("start {id}")).await?;
         self.task(&session, id).start().await

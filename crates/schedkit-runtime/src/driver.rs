@@ -27,6 +27,10 @@ pub trait Driver {
     /// Makes a container of an image that was pulled. Nothing runs yet.
     async fn create(&self, launch: &Launch) -> Result<ContainerId, DriverError>;
 
+    /// Does everything that a start needs except the start itself, so that the start is short and
+    /// what would make it fail is found before.
+    async fn ready(&self, id: &ContainerId) -> Result<(), DriverError>;
+
     /// Starts a container that was created or that has ended.
     async fn start(&self, id: &ContainerId) -> Result<(), DriverError>;
 

@@ -106,6 +106,15 @@ pub async fn ping(socket: &Path, patience: Duration) -> Result<Version, DriverEr
     Ok(Version(brief(&answer.version)))
 }
 
+impl Podman {
+    /// Has something done to a container that need not be done twice.
+    async fn tell(&self, id: &ContainerId, word: &str, attempt: String) -> Result<(), DriverError> {
+        let target = Target::new(&["containers", id.as_str(), word]);
+        let ask = Ask::new(attempt, Method::POST, target);
+        self.wire.whole(ask.about(id)).await?.accepted_or_done()
+    }
+}
+
 impl Driver for Podman {
     async fn pull(
         &self,
@@ -119,11 +128,14 @@ impl Driver for Podman {
         self.make(launch).await
     }
 
+    async fn ready(&self, id: &ContainerId) -> Result<(), DriverError> {
+        self.tell(id, "init", format!("make {} ready", id.short()))
+            .await
+    }
+
     async fn start(&self, id: &ContainerId) -> Result<(), DriverError> {
-        let target = Target::new(&["containers", id.as_str(), "start"]);
-        let ask = Ask::new(format!("start {}", id.short()), Method::POST, target);
-        let answer = self.wire.whole(ask.about(id)).await?;
-        answer.accepted_or_done()
+        self.tell(id, "start", format!("start {}", id.short()))
+            .await
     }
 
     async fn list(&self) -> Result<Vec<Container>, DriverError> {

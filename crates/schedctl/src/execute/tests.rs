@@ -143,6 +143,10 @@ impl Driver for Fake {
         Ok(ContainerId::new("new-id"))
     }
 
+    async fn ready(&self, id: &ContainerId) -> Result<(), DriverError> {
+        self.note("ready", id.as_str())
+    }
+
     async fn start(&self, id: &ContainerId) -> Result<(), DriverError> {
         self.note("start", id.as_str())?;
         assert_eq!(*self.running.borrow(), None, "two at once");
@@ -300,12 +304,29 @@ async fn a_failed_creation_leaves_the_old_one_alone() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_made_ready_leaves_the_old_one_alone() {
+    let mut fake = Fake::new(Conduct::Attaches);
+    fake.refuses = Some("ready");
+    let old = fake.old();
+    let failure = fake.run(Some(old), TERMS).await.unwrap_err();
+    assert!(matches!(failure.cause, Cause::Driver(_)));
+    assert_eq!(fake.done(), ["create", "ready new-id", "remove new-id"]);
+    assert_eq!(fake.running.borrow().as_deref(), Some("old-id"));
+}
+
+#[tokio::test]
 async fn a_swap_ends_the_old_one_before_the_new_one_starts() {
     let fake = Fake::new(Conduct::Attaches);
     let old = fake.old();
     let success = fake.run(Some(old), TERMS).await.unwrap();
     assert!(success.gap.is_some());
-    let all = ["create", "keep old-id", "start new-id", "remove old-id"];
+    let all = [
+        "create",
+        "ready new-id",
+        "keep old-id",
+        "start new-id",
+        "remove old-id",
+    ];
     assert_eq!(fake.done(), all);
 }
 
@@ -415,5 +436,5 @@ async fn without_anybody_to_stand_by_there_is_no_trial_and_the_old_one_goes_on()
     assert!(matches!(failure.unwrap_err().cause, Cause::Guard(_)));
     assert_eq!(Trial::read(&fake.state()).unwrap(), None);
     assert_eq!(fake.running.borrow().as_deref(), Some("old-id"));
-    assert_eq!(fake.done(), ["create", "remove new-id"]);
+    assert_eq!(fake.done(), ["create", "ready new-id", "remove new-id"]);
 }

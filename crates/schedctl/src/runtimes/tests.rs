@@ -49,6 +49,10 @@ impl Driver for Fake {
         unreachable!("who looks does not create")
     }
 
+    async fn ready(&self, _: &ContainerId) -> Result<(), DriverError> {
+        unreachable!("who looks does not start")
+    }
+
     async fn start(&self, _: &ContainerId) -> Result<(), DriverError> {
         unreachable!("who looks does not start")
     }

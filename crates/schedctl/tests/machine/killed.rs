@@ -18,10 +18,12 @@ const RUN: [Moment; 7] = [
     ("start", "1"),
 ];
 
-const SWITCH: [Moment; 10] = [
+const SWITCH: [Moment; 12] = [
     ("pull", "0"),
     ("create", "0"),
     ("create", "0.1"),
+    ("ready", "0"),
+    ("ready", "0.2"),
     ("swap", "0"),
     ("swap", "0.1"),
     ("swap", "0.3"),

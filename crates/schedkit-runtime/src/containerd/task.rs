@@ -42,15 +42,36 @@ pub(super) struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Starts the process, with an empty log. One that ended before is forgotten.
+    /// Starts the process.
     pub(super) async fn start(&self) -> Result<(), DriverError> {
-        let container = self.container().await?.ok_or_else(|| self.no_container())?;
+        if self.ready().await? == Status::Running {
+            return Ok(());
+        }
+        let container_id = self.id.to_string();
+        let mut tasks = self.session.tasks();
+        let started = self
+            .session
+            .ask(tasks.start(StartRequest { container_id }))
+            .await;
+        if let Err(fault) = started {
+            // It cannot be started a second time; a task that stays would be in the way.
+            let _ = self.forget().await;
+            return Err(fault.error);
+        }
+        Ok(())
+    }
+
+    /// There is a process that waits to be started, with an empty log, or one that runs. One that
+    /// ended before is forgotten.
+    pub(super) async fn ready(&self) -> Result<Status, DriverError> {
         if let Some(old) = self.process().await? {
             match old.status() {
-                Status::Running | Status::Paused | Status::Pausing => return Ok(()),
-                Status::Created | Status::Stopped | Status::Unknown => self.forget().await?,
+                Status::Created => return Ok(Status::Created),
+                Status::Running | Status::Paused | Status::Pausing => return Ok(Status::Running),
+                Status::Stopped | Status::Unknown => self.forget().await?,
             }
         }
+        let container = self.container().await?.ok_or_else(|| self.no_container())?;
         self.log.begin()?;
         let request = MountsRequest {
             snapshotter: container.snapshotter,
@@ -66,17 +87,7 @@ impl Task<'_> {
         };
         let mut tasks = self.session.tasks();
         self.session.ask(tasks.create(request)).await?;
-        let container_id = self.id.to_string();
-        let started = self
-            .session
-            .ask(tasks.start(StartRequest { container_id }))
-            .await;
-        if let Err(fault) = started {
-            // It cannot be started a second time; a task that stays would be in the way.
-            let _ = self.forget().await;
-            return Err(fault.error);
-        }
-        Ok(())
+        Ok(Status::Created)
     }
 
     /// Gives what was written, and how it ended if it has.

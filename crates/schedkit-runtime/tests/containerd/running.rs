@@ -1,6 +1,6 @@
 //! What runs, as whom, with which words and in whose sight.
 
-use schedkit_runtime::{After, DriverError, ExitCode, State};
+use schedkit_runtime::{After, Driver, DriverError, ExitCode, State};
 use serde_json::json;
 
 use crate::images::Recipe;
@@ -133,9 +133,7 @@ fn an_image_without_entrypoint_or_program_is_refused() {
 
     recipe.process = json!({"Entrypoint": ["/absent"]});
     let id = yard.make(&recipe, &[]);
-    let error = yard
-        .runtime
-        .block_on(schedkit_runtime::Driver::start(&yard.driver, &id));
+    let error = yard.runtime.block_on(yard.driver.start(&id));
     let said = error.unwrap_err().to_string();
     assert!(
         said.contains("/absent") && said.contains("no such file"),
@@ -145,4 +143,28 @@ fn an_image_without_entrypoint_or_program_is_refused() {
     assert_eq!(yard.list()[0].state, State::Created);
     yard.end(&id, After::Remove);
     assert!(yard.list().is_empty());
+}
+
+#[test]
+fn what_is_ready_runs_nothing_yet_and_starts_or_goes() {
+    let yard = Yard::open();
+    let id = yard.make(&Recipe::new("ready"), &["say", "there", "exit", "7"]);
+    let ready = || yard.runtime.block_on(yard.driver.ready(&id));
+    let state = || yard.list().pop().unwrap().state;
+    // Once more is the same.
+    for _ in 0..2 {
+        ready().unwrap();
+        assert_eq!(state(), State::Created);
+    }
+    yard.start(&id);
+    assert_eq!(
+        yard.listen(&id),
+        ("[there]\n".to_owned(), Some(ExitCode(7)))
+    );
+    // One that has ended can be made ready again, and need not start.
+    ready().unwrap();
+    assert_eq!(state(), State::Created);
+    yard.end(&id, After::Remove);
+    assert_eq!(yard.list(), []);
+    assert!(matches!(ready(), Err(DriverError::NoContainer { .. })));
 }

@@ -231,3 +231,40 @@ async fn a_program_that_is_not_there_is_told_and_leaves_nothing() {
     assert!(seen(ground, &id).await.is_some());
     gone(ground, &id, GRACE).await;
 }
+
+#[tokio::test]
+async fn what_is_ready_runs_nothing_yet_and_starts_or_goes() {
+    let ground = ground();
+    let podman = ground.podman();
+    let launch = ground.launch(&ground.usual().await, &["exit", "7"]);
+    let id = podman.create(&launch).await.unwrap();
+    // Once more is the same.
+    for _ in 0..2 {
+        podman.ready(&id).await.unwrap();
+        assert_eq!(seen(ground, &id).await.unwrap().state, State::Created);
+        assert_eq!(ground.hear(&id, Until::Now).await.out, "");
+    }
+    podman.start(&id).await.unwrap();
+    let heard = ground.hear(&id, Until::Exit).await;
+    assert_eq!(heard.exit, Some(ExitCode(7)));
+    // One that has ended can be made ready again, and need not start.
+    podman.ready(&id).await.unwrap();
+    gone(ground, &id, GRACE).await;
+    assert!(matches!(
+        podman.ready(&id).await,
+        Err(DriverError::NoContainer { .. })
+    ));
+}
+
+#[tokio::test]
+async fn what_cannot_start_cannot_be_made_ready() {
+    let ground = ground();
+    let config = json!({"Entrypoint": ["/absent"]});
+    let trusted = ground.push("absent", "1", &ground.image("amd64", &config));
+    let podman = ground.podman();
+    podman.pull(&trusted, &mut |_| {}).await.unwrap();
+    let id = podman.create(&ground.launch(&trusted, &[])).await.unwrap();
+    let error = podman.ready(&id).await.unwrap_err();
+    assert!(matches!(error, DriverError::Refused { .. }), "{error}");
+    gone(ground, &id, GRACE).await;
+}
