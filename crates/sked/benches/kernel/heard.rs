@@ -2,10 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use crate::figures::{say, within};
 use crate::witness::{Said, Witness, Word};
 
 /// How long whoever listens may take, before it counts as not heard.
 const DEAF: Duration = Duration::from_secs(60);
+
+const MOST_UNTIL_SAID: f64 = 1.0;
+const MOST_UNTIL_WHY: f64 = 5.0;
 
 /// What each took, in seconds.
 #[derive(Debug)]
@@ -17,15 +21,10 @@ pub(crate) struct Heard {
     pub(crate) reason: f64,
 }
 
-/// How a kernel calls the end of a scheduler that was asked to go, as every one is whose pod is
-/// replaced, and of one whose process was killed.
-const ASKED: &str = "unregistered from user space";
-
-/// Every time since then that a kernel threw a scheduler out.
-pub(crate) fn thrown_out(witness: &Witness, since: Instant) -> Vec<Said> {
+/// Every time since then that a kernel threw a scheduler out for this reason.
+pub(crate) fn thrown_out(witness: &Witness, since: Instant, why: &str) -> Vec<Said> {
     let thrown = |said: &Said| {
-        let why = matches!(&said.word, Word::Kernel(why) if why != ASKED);
-        why && said.at >= since
+        said.at >= since && matches!(&said.word, Word::Kernel(word) if word.contains(why))
     };
     witness.all().into_iter().filter(thrown).collect()
 }
@@ -66,8 +65,9 @@ fn one(witness: &Witness, said: &Said) -> Heard {
     }
 }
 
-/// The samples, and of each column the median, the 95th of a hundred, and the worst.
-pub(crate) fn print(heard: &[Heard]) {
+/// The samples, and of each column the median, the 95th of a hundred and the worst. Whether what
+/// is promised was kept.
+pub(crate) fn judged(heard: &[Heard]) -> anyhow::Result<bool> {
     for one in heard {
         let Heard {
             why,
@@ -76,27 +76,36 @@ pub(crate) fn print(heard: &[Heard]) {
             schedext,
             reason,
         } = one;
-        println!(
+        say(&format!(
             "{why:44} report {report:6.3}  pod unready {pod:6.3}  SchedExt {schedext:6.3}  why {reason:6.3}"
-        );
+        ))?;
     }
-    type Column = (&'static str, fn(&Heard) -> f64);
+    type Column = (&'static str, fn(&Heard) -> f64, Option<f64>);
     let columns: [Column; 4] = [
-        ("report", |one| one.report),
-        ("pod unready", |one| one.pod),
-        ("SchedExt says detached", |one| one.schedext),
-        ("SchedExt says why", |one| one.reason),
+        ("report", |one| one.report, None),
+        ("pod unready", |one| one.pod, None),
+        (
+            "SchedExt says detached",
+            |one| one.schedext,
+            Some(MOST_UNTIL_SAID),
+        ),
+        ("SchedExt says why", |one| one.reason, Some(MOST_UNTIL_WHY)),
     ];
-    for (name, column) in columns {
+    let mut met = true;
+    for (name, column, most) in columns {
         let mut values: Vec<f64> = heard.iter().map(column).collect();
         values.sort_by(f64::total_cmp);
         let at = |part: f64| values[((values.len() - 1) as f64 * part).round() as usize];
-        println!(
+        say(&format!(
             "{name:24} {} samples: median {:.3} s, p95 {:.3} s, worst {:.3} s",
             values.len(),
             at(0.5),
             at(0.95),
             at(1.0)
-        );
+        ))?;
+        if let Some(most) = most {
+            met &= within(&format!("{name}, p95"), "s", at(0.95), most)?;
+        }
     }
+    Ok(met)
 }

@@ -42,11 +42,12 @@ pub(crate) struct Witness(Arc<Mutex<Vec<Said>>>);
 
 impl Witness {
     /// Listens to these consoles, and to what the API server shows.
-    pub(crate) fn listen(client: &Client, consoles: Vec<(String, PathBuf)>) -> Self {
+    pub(crate) fn listen(client: &Client, consoles: [(&'static str, PathBuf); 2]) -> Self {
         let witness = Self::default();
+        let nodes = consoles.each_ref().map(|(node, _)| *node);
         for (node, log) in consoles {
             let witness = witness.clone();
-            std::thread::spawn(move || witness.console(&node, &log));
+            std::thread::spawn(move || witness.console(node, &log));
         }
         tokio::spawn(witness.clone().reports(Api::all(client.clone())));
         tokio::spawn(
@@ -57,7 +58,7 @@ impl Witness {
         tokio::spawn(
             witness
                 .clone()
-                .problems(Api::default_namespaced(client.clone())),
+                .problems(nodes, Api::default_namespaced(client.clone())),
         );
         witness
     }
@@ -134,12 +135,12 @@ impl Witness {
         }
     }
 
-    async fn problems(self, schedexts: Api<SchedExt>) {
+    async fn problems(self, nodes: [&str; 2], schedexts: Api<SchedExt>) {
         let mut seen = pin!(watcher(schedexts, watcher::Config::default()).applied_objects());
         while let Some(event) = seen.next().await {
             let Ok(schedext) = event else { continue };
             let problems = schedext.status.unwrap_or_default().problems;
-            for node in crate::ground::NODES {
+            for node in nodes {
                 let problem = problems.iter().find(|problem| problem.node == node);
                 let reason = problem.map(|problem| problem.reason.clone());
                 self.say(node, Word::Problem(reason));

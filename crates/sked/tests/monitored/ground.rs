@@ -1,22 +1,11 @@
-//! Nodes with kernels of their own, sked deployed as an administrator does it, and one SchedExt.
+//! What these stories ask on their nodes, and the way to the pods' metrics.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
-use lab::operator::{self, tree};
-use lab::static_program::{self, Profile};
-use lab::{Event, Ground, Lab, Node, Order};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-pub(crate) const IMAGE: &str = "registry.lab:5000/scx_lab:latest";
-/// Generous: the nodes' processors are emulated.
-const PATIENCE: Duration = Duration::from_secs(300);
-
-pub(crate) struct Site {
-    pub(crate) lab: Lab,
-    image: String,
-}
+use crate::site::Site;
 
 /// A way to a pod's port, which is closed when it is dropped.
 pub(crate) struct Way {
@@ -25,64 +14,6 @@ pub(crate) struct Way {
 }
 
 impl Site {
-    pub(crate) fn up(name: &str, kernel: &str, nodes: u8) -> Self {
-        let program = static_program::build("sked", Profile::Debug).unwrap();
-        let order = Order {
-            nodes,
-            kernel: kernel.to_owned(),
-            ..Order::new(name, Ground::Cluster, &tree().join(".lab"))
-        };
-        let lab = Lab::up(&order, |event| match event {
-            Event::Started { .. } | Event::Finished { .. } => println!("{event:?}"),
-            Event::Ready { .. } | Event::Failed { .. } => {}
-        });
-        let lab = lab.unwrap_or_else(|error| panic!("{}", lab::sentence(&error)));
-        let image = operator::push(&lab, &program, "test").unwrap();
-        Self { lab, image }
-    }
-
-    pub(crate) fn deploy(&self) {
-        let image = format!("IMG={}", self.image);
-        let mut make = operator::make(&self.lab, &["deploy", &image]).unwrap();
-        assert!(make.status().unwrap().success());
-        for what in [
-            "deployment/sked-controller-manager",
-            "daemonset/sked-node-agent",
-        ] {
-            let words = ["rollout", "status", "-n", "sked-system", "--timeout=300s"];
-            self.kubectl(&[&words[..], &[what]].concat());
-        }
-    }
-
-    pub(crate) fn node(&self, name: &str) -> Node<'_> {
-        self.lab.node(name).unwrap()
-    }
-
-    /// What kubectl says, which must succeed.
-    pub(crate) fn kubectl(&self, words: &[&str]) -> String {
-        let output = self.lab.kubectl().unwrap().args(words).output().unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "kubectl {words:?}: {err}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    pub(crate) fn get(&self, words: &[&str]) -> Value {
-        let out = self.kubectl(&[&["get", "-o", "json"], words].concat());
-        serde_json::from_str(&out).unwrap()
-    }
-
-    /// The SchedExt `lab`.
-    pub(crate) fn schedext(&self, spec: &Value) {
-        let object = json!({
-            "apiVersion": "sked.schedkit.io/v1", "kind": "SchedExt",
-            "metadata": {"name": "lab", "namespace": "default"}, "spec": spec,
-        });
-        let file = self.lab.state().path("schedext.json");
-        std::fs::write(&file, object.to_string()).unwrap();
-        let file = file.display().to_string();
-        self.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", &file]);
-    }
-
     /// Waits until so many kernels run it, and they are all that should.
     #[track_caller]
     pub(crate) fn await_attached(&self, nodes: u8) {
@@ -144,37 +75,6 @@ impl Site {
         let port = local.and_then(|port| port.parse().ok());
         let port = port.unwrap_or_else(|| panic!("kubectl port-forward said {said:?}"));
         Way { process, port }
-    }
-
-    #[track_caller]
-    pub(crate) fn until<T>(&self, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-        let begin = Instant::now();
-        loop {
-            if let Some(answer) = ask() {
-                println!("{what}: after {:.1} s", begin.elapsed().as_secs_f64());
-                return answer;
-            }
-            if begin.elapsed() >= PATIENCE {
-                panic!("{what}: not within {PATIENCE:?}\n{}", self.picture());
-            }
-            std::thread::sleep(Duration::from_millis(200));
-        }
-    }
-
-    /// What stood in the way, for whoever reads the log of a run that is over.
-    fn picture(&self) -> String {
-        let asked = [
-            "get nodes,schedexts,schedextnodes,daemonsets,pods -A -o wide",
-            "get schedexts -o yaml",
-            "logs deployment/sked-controller-manager -n sked-system --tail=40",
-            "logs daemonset/sked-node-agent -n sked-system --tail=40",
-        ];
-        let asked = asked.map(|words| {
-            let output = self.lab.kubectl().unwrap().args(words.split(' ')).output();
-            let said = String::from_utf8_lossy(&output.unwrap().stdout).into_owned();
-            format!("--- {words}\n{said}")
-        });
-        asked.join("\n")
     }
 }
 

@@ -12,10 +12,16 @@ mod ground;
 mod prometheus;
 #[path = "../rules.rs"]
 mod rules;
+#[path = "../site.rs"]
+mod site;
 
-use ground::{IMAGE, Site};
+use std::path::PathBuf;
+
+use lab::ground::DEFAULT_KERNEL;
+use lab::static_program::{self, Profile};
 use prometheus::Prometheus;
 use serde_json::{Value, json};
+use site::{IMAGE, Site};
 
 /// A series of Debian's whose kernels have no sched_ext.
 const WITHOUT_SCHED_EXT: &str = "6.12";
@@ -25,9 +31,9 @@ const SYSRQ: &str = "echo S > /proc/sysrq-trigger";
 
 #[test]
 fn every_query_has_an_answer_and_every_fault_its_alert() {
-    let site = Site::up("test-monitored", lab::ground::DEFAULT_KERNEL, 2);
+    let site = Site::up("test-monitored", DEFAULT_KERNEL, 2, &sked());
     site.deploy();
-    site.schedext(&spec(&[]));
+    site.schedext("lab", &spec(&[]));
     site.await_attached(2);
     let prometheus = Prometheus::watching(&site);
     assert_eq!(prometheus.firing(), Vec::<String>::new(), "all is well");
@@ -47,13 +53,17 @@ fn every_query_has_an_answer_and_every_fault_its_alert() {
 
 #[test]
 fn a_kernel_without_sched_ext_is_told() {
-    let site = Site::up("test-monitored-old", WITHOUT_SCHED_EXT, 1);
+    let site = Site::up("test-monitored-old", WITHOUT_SCHED_EXT, 1, &sked());
     site.deploy();
-    site.schedext(&spec(&[]));
+    site.schedext("lab", &spec(&[]));
     let prometheus = Prometheus::watching(&site);
     fires(&site, &prometheus, "SkedUnsupportedKernel", LAB);
     let firing = prometheus.firing();
     assert_eq!(firing, ["SkedUnsupportedKernel"], "and nothing else");
+}
+
+fn sked() -> PathBuf {
+    static_program::build("sked", Profile::Debug).unwrap()
 }
 
 fn spec(args: &[&str]) -> Value {
@@ -96,9 +106,9 @@ fn again_and_again(site: &Site, prometheus: &Prometheus) {
 
 /// A version that starts and does not attach: the roll-out stops at it.
 fn not_attached(site: &Site, prometheus: &Prometheus) {
-    site.schedext(&spec(&["--fault", "slow-attach", "--after", "1h"]));
+    site.schedext("lab", &spec(&["--fault", "slow-attach", "--after", "1h"]));
     fires(site, prometheus, "SkedNotAttached", LAB);
-    site.schedext(&spec(&[]));
+    site.schedext("lab", &spec(&[]));
     site.await_attached(2);
     rests(site, prometheus, "SkedNotAttached");
 }
@@ -120,7 +130,7 @@ fn foreign(site: &Site, prometheus: &Prometheus) {
         let ops = site.get(&["sxn", "node2"])["status"]["ops"].clone();
         ops.as_str()?.starts_with("stranger").then_some(())
     });
-    site.schedext(&spec(&[]));
+    site.schedext("lab", &spec(&[]));
     fires(site, prometheus, "SkedForeignScheduler", LAB);
     node.must("podman rm --force --time 30 stranger").unwrap();
     rests(site, prometheus, "SkedForeignScheduler");

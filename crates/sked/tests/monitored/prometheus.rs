@@ -11,8 +11,9 @@ use lab::progress::Reporter;
 use lab::{Ground, Order};
 use serde_json::{Value, json};
 
-use crate::ground::{Site, Way, end};
+use crate::ground::{Way, end};
 use crate::rules;
+use crate::site::Site;
 
 /// How long an alert waits here, whatever its rule says.
 const MOMENT: &str = "4s";
