@@ -12,12 +12,11 @@ mod figures;
 mod operator;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use cluster::{CONCURRENCY, Cluster};
 use figures::{beside, say, within};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -46,7 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(1800);
 async fn main() -> anyhow::Result<ExitCode> {
     let cluster = Cluster::up("bench-agents", true).await?;
     let fleet = Fleet::assemble(&cluster).await?;
-    let mut operator = start(&cluster)?;
+    let mut operator = Operator::sked(&cluster)?;
     operator.lives_while(fleet.pods_placed()).await?;
     say("a pod of a scheduler on every node")?;
 
@@ -293,11 +292,4 @@ async fn placed(pods: Api<Pod>) -> anyhow::Result<()> {
         bail!("the watch of the pods ended")
     };
     tokio::time::timeout(PATIENCE, wait).await?
-}
-
-fn start(cluster: &Cluster) -> anyhow::Result<Operator> {
-    let sked = PathBuf::from(std::env::var_os("SKED").context("SKED names no program")?);
-    let log = cluster.lab.state().path("sked.log");
-    let words = ["manager", &format!("--concurrency={CONCURRENCY}")];
-    Operator::start(&sked, &words, &cluster.kubeconfig()?, &log)
 }

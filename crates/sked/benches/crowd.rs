@@ -12,13 +12,12 @@ mod figures;
 mod operator;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use cluster::{CONCURRENCY, Cluster};
+use cluster::Cluster;
 use figures::{say, within};
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::DaemonSet;
@@ -131,7 +130,7 @@ async fn fleet(cluster: &Cluster) -> anyhow::Result<bool> {
     cluster.create(&schedexts, &all).await?;
     let before = cluster.writes().await?;
     let begin = Instant::now();
-    let mut operator = start(cluster)?;
+    let mut operator = Operator::sked(cluster)?;
     operator.lives_while(one_pod_each(cluster, NODES)).await?;
     let took = begin.elapsed().as_secs_f64();
     say(&format!(
@@ -257,11 +256,4 @@ async fn one_pod_each(cluster: &Cluster, count: usize) -> anyhow::Result<()> {
         bail!("the watch of the pods ended")
     };
     tokio::time::timeout(PATIENCE, wait).await?
-}
-
-fn start(cluster: &Cluster) -> anyhow::Result<Operator> {
-    let sked = PathBuf::from(std::env::var_os("SKED").context("SKED names no program")?);
-    let log = cluster.lab.state().path("sked.log");
-    let words = ["manager", &format!("--concurrency={CONCURRENCY}")];
-    Operator::start(&sked, &words, &cluster.kubeconfig()?, &log)
 }

@@ -1,5 +1,7 @@
 //! An operator under measurement: a process of its own, its memory and its processor time.
 
+#![allow(dead_code, reason = "each measurement uses its own part of it")]
+
 use std::fs::{self, File};
 use std::path::Path;
 use std::pin::pin;
@@ -8,10 +10,20 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 
+use crate::cluster::{CONCURRENCY, Cluster};
+
 /// A running operator. Dropping it kills it.
 pub(crate) struct Operator(Child);
 
 impl Operator {
+    /// The program that `SKED` names, which works on as many at once as the loop beside it.
+    pub(crate) fn sked(cluster: &Cluster) -> anyhow::Result<Self> {
+        let sked = std::env::var_os("SKED").context("SKED names no program")?;
+        let log = cluster.lab.state().path("sked.log");
+        let words = ["manager", &format!("--concurrency={CONCURRENCY}")];
+        Self::start(Path::new(&sked), &words, &cluster.kubeconfig()?, &log)
+    }
+
     /// Starts a program with the words that every operator of this contract understands, and its
     /// own besides. What it says goes to `log`.
     pub(crate) fn start(
