@@ -224,24 +224,30 @@ fn a_roll_out_stops_at_what_does_not_attach(site: &Site) {
 fn every_end_has_its_kind(site: &Site) {
     // No two of one kind after each other: what is told is of the one that was asked for.
     for (fault, kind) in [
-        ("verifier", "LoadFailedVerifier"),
-        ("refuse", "RuntimeError"),
-        ("scx-error", "BpfError"),
-        ("runtime-error", "RuntimeError"),
+        (&["verifier"][..], "LoadFailedVerifier"),
+        (&["refuse"], "RuntimeError"),
+        (&["scx-error"], "BpfError"),
+        (&["stall", "--timeout", "2s"], "Stall"),
+        (&["runtime-error"], "RuntimeError"),
         // It ends well, so kubelet keeps none of its words.
-        ("bpf-exit", "SchedulerEnded"),
-        ("exit", "Unknown"),
+        (&["bpf-exit"], "SchedulerEnded"),
+        (&["exit"], "Unknown"),
     ] {
-        site.schedext("lab", &spec(&["--fault", fault]));
-        site.until(&format!("{fault} is told as {kind}"), || {
-            let status = site.get(&["schedext", "lab"])["status"].clone();
-            let problems = status["problems"].as_array()?.clone();
-            problems
-                .iter()
-                .any(|one| one["reason"] == kind)
-                .then_some(())
-        });
+        site.schedext("lab", &spec(&[&["--fault"], fault].concat()));
+        await_problem(site, kind);
     }
     site.schedext("lab", &spec(&[]));
     site.await_condition("lab", "Ready", ATTACHED);
+    let node = site.node("node1");
+    node.must("echo S > /proc/sysrq-trigger").unwrap();
+    await_problem(site, "SysRq");
+    site.await_condition("lab", "Ready", ATTACHED);
+}
+
+fn await_problem(site: &Site, kind: &str) {
+    site.until(&format!("a node's problem is {kind}"), || {
+        let status = site.get(&["schedext", "lab"])["status"].clone();
+        let mut problems = status["problems"].as_array()?.iter();
+        problems.any(|one| one["reason"] == kind).then_some(())
+    });
 }
