@@ -1,5 +1,5 @@
-//! Writes down what real schedulers say last on a real kernel, for the tests of `schedkit-core`:
-//! `cargo build -p lab && cargo run -p lab --example record`.
+//! Writes down what real schedulers say last on real kernels, for the tests of `schedkit-core`:
+//! `cargo build -p lab && cargo run -p lab --example record 6.16 7.2`.
 //!
 //! Each row of [`RECORDINGS`] is one container, run as the contract says and ended in its own way.
 //! The files are named after kernel, scheduler and its version; see the README beside them.
@@ -85,8 +85,16 @@ const SECOND: &[Recording] = recordings! {
 };
 
 fn main() -> anyhow::Result<()> {
+    for kernel in std::env::args().skip(1) {
+        all_on(kernel)?;
+    }
+    Ok(())
+}
+
+fn all_on(kernel: String) -> anyhow::Result<()> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let order = Order {
+        kernel,
         schedulers: vec![Scheduler::ScxLab, Scheduler::ScxBpfland],
         ..Order::new("record", Ground::Machine, &workspace.join(".lab"))
     };

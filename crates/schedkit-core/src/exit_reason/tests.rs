@@ -139,6 +139,29 @@ fn recorded_endings_are_understood() {
     }
 }
 
+/// The same ends were recorded on other kernels, whose words differ where they name processes.
+#[test]
+fn every_kernel_is_understood_alike() {
+    let all = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/last_words");
+    let known = format!("{all}/6.18.15+deb13-cloud-amd64");
+    let folders = std::fs::read_dir(all).unwrap();
+    let folders = folders.map(|entry| entry.unwrap().path());
+    let kernels: Vec<_> = folders.filter(|path| path.is_dir()).collect();
+    assert!(kernels.len() >= 3, "{kernels:?}");
+    for file in std::fs::read_dir(known).unwrap() {
+        let file = file.unwrap();
+        let reason = |path| {
+            let output = std::fs::read_to_string(path).unwrap();
+            LastWords::parse(&output).unwrap().reason
+        };
+        let meant = reason(file.path());
+        for kernel in &kernels {
+            let same = kernel.join(file.file_name());
+            assert_eq!(reason(same.clone()), meant, "{}", same.display());
+        }
+    }
+}
+
 #[test]
 fn endings_that_no_lab_can_produce_are_understood() {
     use LoadFailure as Load;

@@ -3,6 +3,8 @@
 //! that says why, all by this machine's clock. On two nodes with kernels of their own, with sked
 //! deployed as an administrator does it.
 //!
+//! And what the agents cost while nothing happens.
+//!
 //! The nodes' processors are emulated, so kubelet and containerd are slow. Each fault therefore
 //! meets a node at rest: what the one before it left behind is not what is measured.
 //! `SKED` names the program under test.
@@ -27,6 +29,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use figures::within;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use lab::ground::DEFAULT_KERNEL;
@@ -36,6 +39,9 @@ use witness::{Said, Witness};
 
 const NODES: [&str; 2] = ["node1", "node2"];
 const OF_EACH: usize = 5;
+const REST: Duration = Duration::from_secs(300);
+const MOST_OF_A_CORE: f64 = 0.05;
+const MOST_MEGABYTES: f64 = 10.0;
 /// Until the reason is known, or should be.
 const ENOUGH: Duration = Duration::from_secs(10);
 /// So that the rest of a roll-out is over when a scheduler does what it was told to do.
@@ -53,6 +59,9 @@ async fn main() -> anyhow::Result<ExitCode> {
     let consoles = NODES.map(|node| (node, site.lab.state().log(node)));
     let witness = Witness::listen(&client(&site).await?, consoles);
 
+    schedule(&site, &[]);
+    attached(&site);
+    let mut met = agents_at_rest(&site)?;
     let mut gone = killed_and_asked_to_go(&site, &witness)?;
     for (fault, why) in [
         ("stall", "runnable task stall"),
@@ -60,7 +69,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     ] {
         gone.extend(thrown_out(&site, &witness, fault, why));
     }
-    let met = heard::judged(&heard::heard(&witness, &gone))?;
+    met &= heard::judged(&heard::heard(&witness, &gone))?;
     Ok(if met {
         ExitCode::SUCCESS
     } else {
@@ -68,11 +77,48 @@ async fn main() -> anyhow::Result<ExitCode> {
     })
 }
 
+/// What an agent costs while nothing happens.
+fn agents_at_rest(site: &Site) -> anyhow::Result<bool> {
+    sleep(Duration::from_secs(60));
+    let begin = Instant::now();
+    let before = NODES.map(|node| agent(site, node));
+    sleep(REST);
+    let mut met = true;
+    for (node, before) in NODES.into_iter().zip(before) {
+        let (before, after) = (before?, agent(site, node)?);
+        let busy = (after.seconds - before.seconds) / begin.elapsed().as_secs_f64();
+        let name = |what: &str| format!("agent of {node} at rest, {what}");
+        met &= within(&name("processor"), "%", busy * 100.0, MOST_OF_A_CORE)?;
+        met &= within(&name("memory"), "MB", after.megabytes, MOST_MEGABYTES)?;
+    }
+    Ok(met)
+}
+
+struct Cost {
+    seconds: f64,
+    megabytes: f64,
+}
+
+/// What a node's agent has cost so far.
+fn agent(site: &Site, node: &str) -> anyhow::Result<Cost> {
+    let told = site.node(node).must(
+        // Brackets, or it would find itself.
+        r#"pid=$(pgrep -f '[s]ked node-agent')
+        cat /proc/$pid/task/*/schedstat | awk '{ all += $1 } END { printf "%.0f\n", all }'
+        grep VmRSS /proc/$pid/status"#,
+    )?;
+    let mut words = told.split_whitespace();
+    let nanoseconds: f64 = words.next().context("no schedstat")?.parse()?;
+    let kilobytes: f64 = words.nth(1).context("no VmRSS")?.parse()?;
+    Ok(Cost {
+        seconds: nanoseconds / 1e9,
+        megabytes: kilobytes * 1024.0 / 1e6,
+    })
+}
+
 /// Its process is killed on one node, and SysRq asks the other's kernel to let it go. Kubelet
 /// waits longer each time before it starts the same pod's container again.
 fn killed_and_asked_to_go(site: &Site, witness: &Witness) -> anyhow::Result<Vec<Said>> {
-    schedule(site, &[]);
-    attached(site);
     let [one, other] = NODES;
     let faults = [
         (one, "pkill -KILL -x scx_lab"),
