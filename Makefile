@@ -40,7 +40,7 @@ test-long: prepare deny mutants ## The slow courses: kernel series, every fault 
 	fuzz/run 300
 
 bench: prepare static ## The measurements; PEER= names another operator for the second column
-	SKED=$(CURDIR)/target/$(STATIC)/release/sked cargo test --package sked --no-fail-fast --bench manager --bench crowd --bench agents
+	SKED=$(CURDIR)/target/$(STATIC)/release/sked cargo test --package sked --no-fail-fast --bench manager --bench crowd --bench agents --bench rest
 	SKED=$(CURDIR)/target/$(STATIC)/release/sked lab/on-emulated-nodes cargo test --package sked --bench kernel
 	SCHEDCTL=$(CURDIR)/target/$(STATIC)/release/schedctl cargo test --package schedctl --no-fail-fast --bench verify --bench status --bench machine
 	cargo build --release --package lab --bin lab

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use lab::{Ground, Lab, Node, Order, Scheduler};
 
 /// One scheduler's end.
@@ -85,10 +85,12 @@ const SECOND: &[Recording] = recordings! {
 };
 
 fn main() -> anyhow::Result<()> {
-    for kernel in std::env::args().skip(1) {
-        all_on(kernel)?;
-    }
-    Ok(())
+    let kernels: Vec<_> = std::env::args().skip(1).collect();
+    ensure!(
+        !kernels.is_empty(),
+        "which kernels? `lab kernels` lists them"
+    );
+    kernels.into_iter().try_for_each(all_on)
 }
 
 fn all_on(kernel: String) -> anyhow::Result<()> {

@@ -25,6 +25,8 @@ use crate::trial::{Stage, Trial};
 const LETTING_GO: Duration = Duration::from_secs(10);
 /// For a scheduler that never was attached, or that has failed.
 const SHORT_GRACE: Duration = Duration::from_secs(5);
+/// How long a container may take to be made ready while the old scheduler works.
+const READY: Duration = Duration::from_secs(10);
 
 /// Everything that a plan acts on.
 pub(crate) struct Machine<'a, D> {
@@ -90,13 +92,24 @@ pub(crate) async fn execute<D: Driver>(
 ) -> Result<Success, Box<Failure>> {
     let mut work = Work::default();
     for (at, step) in plan.steps.iter().enumerate() {
-        begins(step);
-        let done = tokio::select! {
-            done = machine.perform(step, plan, &mut work) => done,
-            () = interrupt.heard(), if step.may_be_cut_short() => Err(Cause::Interrupted),
+        // Whoever asked before has nothing of this step to take back.
+        let asked = tokio::select! {
+            biased;
+            () = interrupt.heard(), if step.may_be_cut_short() => true,
+            () = std::future::ready(()) => false,
+        };
+        let (begun, done) = if asked {
+            (&plan.steps[..at], Err(Cause::Interrupted))
+        } else {
+            begins(step);
+            let done = tokio::select! {
+                done = machine.perform(step, plan, &mut work) => done,
+                () = interrupt.heard(), if step.may_be_cut_short() => Err(Cause::Interrupted),
+            };
+            (&plan.steps[..=at], done)
         };
         if let Err(cause) = done {
-            let begun = plan.steps[..=at].iter().rev();
+            let begun = begun.iter().rev();
             let aftermath = machine.take_back(begun, &work).await;
             return Err(Box::new(Failure { cause, aftermath }));
         }
@@ -113,7 +126,12 @@ impl<D: Driver> Machine<'_, D> {
             // What cannot be cleared away is in nobody's way: the kernel does not run it.
             Step::Clear(old) => work.left.extend(self.removed(&old.id).await),
             Step::Create => work.new = Some(self.driver.create(&plan.launch).await?),
-            Step::Ready => self.driver.ready(work.created()?).await?,
+            // One that starves others must not save itself by it: the rest is done when it is gone.
+            Step::Ready => {
+                if let Ok(ready) = timeout(READY, self.driver.ready(work.created()?)).await {
+                    ready?;
+                }
+            }
             Step::Guard { trial, before } => {
                 let before = before.as_ref();
                 work.trial = Some(self.guard(plan, *trial, before, work.created()?)?);

@@ -227,7 +227,7 @@ fn shown(document: &impl Document) -> String {
 
 /// The whole JSON document as a program gets it, held against its schema.
 #[cfg(test)]
-fn judged(schema: &str, document: &impl Document) -> serde_json::Value {
+pub(crate) fn judged(schema: &str, document: &impl Document) -> serde_json::Value {
     let json = Printer::new(Format::Json).json(document, Shape::Pages);
     let json = serde_json::from_str(&json.unwrap()).unwrap();
     schema::check(schema, &json);

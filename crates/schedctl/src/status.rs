@@ -11,7 +11,7 @@
 //!  cannot be told     │ ──────────────────── no judgement ───────────────────────────────
 //! ```
 //!
-//! A container is live when it has a process; one that was only created, or has ended, is a
+//! A container is live when its scheduler was started; one that was only created, or has ended, is a
 //! leftover: worth a warning, never a status. Trouble is never a verdict: what the kernel does not
 //! tell is not guessed. What sked runs is not ours and comes afterwards: [`cluster`].
 
@@ -81,7 +81,7 @@ enum Kernel<'a> {
 pub(crate) struct Untold(String);
 
 impl Held {
-    /// Whether it has a process, and so may have a scheduler attached.
+    /// Whether its scheduler was started, and so may be attached.
     pub(crate) fn is_live(&self) -> bool {
         match self.container.state {
             ContainerState::Running { .. } | ContainerState::Other(_) => true,

@@ -73,7 +73,7 @@ impl ContainerId {
 }
 
 impl Container {
-    /// The process, while there is one.
+    /// The process of the scheduler, while it runs.
     pub fn pid(&self) -> Option<u32> {
         match self.state {
             State::Running { pid, .. } => Some(pid),

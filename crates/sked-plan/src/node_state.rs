@@ -7,8 +7,8 @@
 //! runs                 enabled since the container's start     Attached; with another's name Foreign
 //! runs                 enabled since before it, or enabling    Attaching
 //! runs                 disabled, and was attached              Detached
-//! runs again           disabled                                Ejected or Detached, as it ended before
-//! runs                 disabled                                Attaching
+//! runs again           disabled, and a failure ended it before Ejected or Detached, as it ended
+//! runs                 disabled otherwise                      Attaching
 //! ended                any                                     Ejected or Detached, by its last words
 //! cannot start         any                                     NotStarted
 //! about to start       any                                     Attaching
@@ -27,7 +27,7 @@ use crate::observed::{Ending, LivePod, PodState};
 
 /// What the gate says after the kernel let go of a scheduler whose process is still there. It is
 /// also how the next look knows that this container was attached once.
-pub(crate) const DETACHED: &str = "Detached";
+const DETACHED: &str = "Detached";
 
 /// A scheduler on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +136,7 @@ fn running(pod: &LivePod, kernel: &Kernel, expected: Option<&SchedulerName>) -> 
 }
 
 /// Whether this container, and not one before it, was attached.
-fn was_attached(pod: &LivePod) -> bool {
+pub(crate) fn was_attached(pod: &LivePod) -> bool {
     let same = |since: Timestamp| pod.started.is_some_and(|started| started <= since);
     let gate = pod.gate.as_ref().filter(|gate| same(gate.since));
     gate.is_some_and(|gate| gate.attached || gate.reason == DETACHED)

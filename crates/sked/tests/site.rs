@@ -68,7 +68,7 @@ impl Site {
         kubectl
     }
 
-    /// Objects as they are; null while the API server does not answer.
+    /// Objects as they are; null when there is none or the API server does not answer.
     pub(crate) fn get(&self, words: &[&str]) -> Value {
         let output = self
             .command(&[&["get", "-o", "json"], words].concat())

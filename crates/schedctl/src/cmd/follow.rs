@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::state_dir::StateDir;
+use crate::trial::Trial;
 use crate::words::{Place, Words};
 
 const GRACE: Duration = Duration::from_secs(10);
@@ -45,8 +46,12 @@ pub(super) async fn follow(
         Err(DriverError::NoContainer { .. }) => return Ok(Exit::Ok),
         Err(error) => return Err(error.into()),
     };
-    // A switch that is under way may want to start it again.
+    // A switch that is under way may want to start it again, and a trial that nobody confirms.
     let _lock = state.lock().await?;
+    let trial = Trial::read(state)?;
+    if trial.is_some_and(|trial| trial.before.as_ref() == Some(id)) {
+        return Ok(Exit::Scheduler(code));
+    }
     let listed = driver.list().await?;
     let still = listed.iter().find(|container| container.id == *id);
     if still.is_some_and(|container| container.pid().is_none()) {

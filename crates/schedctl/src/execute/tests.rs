@@ -12,6 +12,8 @@ use schedkit_runtime::{
 
 use super::*;
 use crate::execute::failure::Why;
+use crate::output::judged;
+use crate::output::started::Planned;
 use crate::plan::{Stay, Terms};
 use crate::status::Held;
 
@@ -43,6 +45,7 @@ struct Fake {
     folder: tempfile::TempDir,
     conduct: Conduct,
     refuses: Option<&'static str>,
+    starves: bool,
     seq: Cell<u64>,
     running: RefCell<Option<String>>,
     done: RefCell<Vec<String>>,
@@ -54,6 +57,7 @@ impl Fake {
             folder: tempfile::tempdir().unwrap(),
             conduct,
             refuses: None,
+            starves: false,
             seq: Cell::new(7),
             running: RefCell::new(None),
             done: RefCell::new(Vec::new()),
@@ -144,7 +148,11 @@ impl Driver for Fake {
     }
 
     async fn ready(&self, id: &ContainerId) -> Result<(), DriverError> {
-        self.note("ready", id.as_str())
+        self.note("ready", id.as_str())?;
+        if self.starves {
+            std::future::pending::<()>().await;
+        }
+        Ok(())
     }
 
     async fn start(&self, id: &ContainerId) -> Result<(), DriverError> {
@@ -312,6 +320,36 @@ async fn what_cannot_be_made_ready_leaves_the_old_one_alone() {
     assert!(matches!(failure.cause, Cause::Driver(_)));
     assert_eq!(fake.done(), ["create", "ready new-id", "remove new-id"]);
     assert_eq!(fake.running.borrow().as_deref(), Some("old-id"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_starves_others_goes_all_the_same() {
+    let mut fake = Fake::new(Conduct::Attaches);
+    fake.starves = true;
+    let old = fake.old();
+    fake.run(Some(old), TERMS).await.unwrap();
+    assert_eq!(fake.running.borrow().as_deref(), Some("new-id"));
+}
+
+#[test]
+fn every_step_is_in_the_schema() {
+    let fake = Fake::new(Conduct::Attaches);
+    let old = fake.old();
+    let stay = Stay::OnTrial(Duration::from_secs(600));
+    let on_trial = Terms { stay, ..TERMS };
+    let unwatched = Terms {
+        wait: None,
+        ..TERMS
+    };
+    for (replaces, terms) in [
+        (Some(&old), TERMS),
+        (Some(&old), on_trial),
+        (None, TERMS),
+        (None, unwatched),
+    ] {
+        let plan = Plan::new(std::slice::from_ref(&old), replaces, launch(), terms);
+        judged("plan", &Planned::of(&plan));
+    }
 }
 
 #[tokio::test]

@@ -166,10 +166,24 @@ impl Machine {
     /// Runs schedctl, and kills it `later` seconds after it began a step, unless it had ended by
     /// then.
     pub(crate) fn killed_at(&self, step: &str, later: &str, words: &[&str]) {
-        let words = [&["bash", "-c", KILLED_AT, "bash", step, later], words].concat();
+        self.signalled_at("KILL", step, later, words);
+    }
+
+    /// Runs schedctl, which gets a signal so many seconds after a step began.
+    pub(crate) fn signalled_at(&self, signal: &str, step: &str, later: &str, words: &[&str]) {
+        let script = ["bash", "-c", SIGNALLED_AT, "bash", signal, step, later];
+        let words = [&script[..], words].concat();
         let said = self.node().run(&words).unwrap();
         assert_eq!(said.status, 0, "{words:?}: {}", said.words());
         println!("{step} + {later} s: {}", said.out.trim());
+    }
+
+    /// No runtime's process waits for a container that is gone, be it one that never started.
+    pub(crate) fn await_nobody_waiting(&self) {
+        self.eventually("no container has a process", || {
+            let count = "pgrep -c -x 'conmon|containerd-shim.*|runc.*|crun.*' || true";
+            self.shell(count).trim() == "0"
+        });
     }
 
     /// Runs a script, which must end well.
@@ -320,14 +334,14 @@ done >/dev/null 2>&1
 exit 0
 "#;
 
-const KILLED_AT: &str = r#"
-step=$1; later=$2; shift 2
+const SIGNALLED_AT: &str = r#"
+signal=$1; step=$2; later=$3; shift 3
 said=$(mktemp)
 schedctl --log-level info "$@" >"$said" 2>&1 &
 until grep -q "\b$step: " "$said" || ! kill -0 $!; do sleep 0.01; done 2>/dev/null
 grep -q "\b$step: " "$said" || { cat "$said"; exit 1; }
 sleep "$later"
-kill -KILL $! 2>/dev/null
+kill -"$signal" $! 2>/dev/null
 wait $! 2>/dev/null
 echo "ended with $?"
 rm "$said"

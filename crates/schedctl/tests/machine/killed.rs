@@ -78,6 +78,7 @@ fn a_switch_that_is_killed_is_repaired_by_the_next() {
         }
         machine.must(&["-d", driver, "stop", "scx_lab"]);
         assert_eq!((machine.ops(), machine.containers()), (None, 0));
+        machine.await_nobody_waiting();
     }
 }
 

@@ -64,6 +64,22 @@ fn an_old_one_that_does_not_listen_is_killed_after_its_grace() {
 }
 
 #[test]
+fn a_change_of_mind_before_the_old_one_ends_disturbs_nothing() {
+    let machine = machine();
+    for driver in drivers_or("podman") {
+        machine.must(&["-d", driver, "run", "scx_bpfland"]);
+        let before = machine.enable_seq();
+        let switch = ["-d", driver, "switch", "scx_lab"];
+        machine.signalled_at("TERM", "ready", "0", &switch);
+        assert!(machine.ops().unwrap().starts_with("bpfland"));
+        assert_eq!(machine.enable_seq(), before, "it was never gone");
+        assert_eq!(machine.containers(), 1, "{}", machine.told());
+        machine.must(&["-d", driver, "stop", "scx_bpfland"]);
+        machine.await_nobody_waiting();
+    }
+}
+
+#[test]
 fn ctrl_c_in_the_middle_goes_back() {
     let machine = machine();
     for driver in drivers_or("containerd") {

@@ -1,7 +1,7 @@
 //! `--trial`: what nobody confirms goes by itself and what ran before comes back, whatever becomes
 //! of schedctl, of the terminal and of the one who stands by.
 
-use crate::ground::{DRIVERS, Machine, drivers_or, machine};
+use crate::ground::{DRIVERS, Machine, PATIENCE, drivers_or, machine};
 
 const BPFLAND: [&str; 5] = ["switch", "scx_bpfland", "--probation", "0s", "--trial"];
 
@@ -38,6 +38,19 @@ fn what_nobody_confirms_goes_and_what_ran_before_comes_back() {
         let told = machine.told();
         assert!(told.contains("scx_bpfland is on trial until"), "{told}");
         assert!(!told.contains("left over"), "{told}");
+        lab_is_back(&machine, driver);
+    }
+}
+
+#[test]
+fn whoever_stays_with_the_old_one_leaves_it_for_the_way_back() {
+    let machine = machine();
+    for driver in drivers_or("podman") {
+        let stay = ["schedctl", "-d", driver, "run", "scx_lab", "--attach"];
+        let stays = machine.node().background(&stay).unwrap();
+        machine.await_ops("lab");
+        machine.must(&[&["-d", driver], &BPFLAND[..], &["15s"]].concat());
+        stays.wait(PATIENCE).unwrap();
         lab_is_back(&machine, driver);
     }
 }

@@ -29,7 +29,8 @@ use crate::driver::{DriverError, Runtime};
 
 /// For a connection, and for the first word.
 const GREETING: Duration = Duration::from_secs(10);
-/// For an answer that needs no more than a look into a database, on a disk that may be busy.
+/// For an answer that needs a look into a database or a process to be made, on a machine that may
+/// be busy.
 pub(super) const ANSWER: Duration = Duration::from_secs(60);
 /// As large as containerd itself makes its answers.
 const BIGGEST_ANSWER: usize = 16 << 20;

@@ -6,8 +6,8 @@ use sked_api::Reason;
 
 use super::nodes::Placed;
 use super::trouble::Trouble;
-use crate::node_state::{DETACHED, NodeState};
-use crate::observed::{Ending, LivePod, PodState};
+use crate::node_state::{NodeState, was_attached};
+use crate::observed::{Ending, PodState};
 
 /// So often a scheduler may let go without anybody being to blame.
 const RESTARTS_WITHOUT_BLAME: i32 = 3;
@@ -59,7 +59,7 @@ fn running(placed: &Placed<'_>, now: Timestamp) -> Option<Trouble> {
         NodeState::Ejected => ended(placed, pod.ending.as_ref()?),
         NodeState::Detached => match &pod.ending {
             // Of a container before this one.
-            Some(ending) if !was_attached_since(pod, ending) => ended(placed, ending),
+            Some(ending) if !was_attached(pod) => ended(placed, ending),
             _ => Some(trouble(
                 Reason::Detached,
                 "the kernel does not run it any more, and its process is still there: why is told \
@@ -76,14 +76,6 @@ fn running(placed: &Placed<'_>, now: Timestamp) -> Option<Trouble> {
             ))
         }
         _ => None,
-    }
-}
-
-/// Whether the gate was open after that ending: then what is wrong now is something new.
-fn was_attached_since(pod: &LivePod, ending: &Ending) -> bool {
-    match (&pod.gate, ending.at) {
-        (Some(gate), Some(at)) => gate.attached || (gate.reason == DETACHED && gate.since >= at),
-        _ => false,
     }
 }
 

@@ -32,15 +32,22 @@ impl Operator {
         kubeconfig: &Path,
         log: &Path,
     ) -> anyhow::Result<Self> {
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(words)
             .args(["--metrics-bind-address=0", "--health-probe-bind-address=0"])
-            .env("KUBECONFIG", kubeconfig)
+            .env("KUBECONFIG", kubeconfig);
+        Self::run(&mut command, log)
+    }
+
+    /// Starts a command. What it says goes to `log`.
+    pub(crate) fn run(command: &mut Command, log: &Path) -> anyhow::Result<Self> {
+        let child = command
             .stdin(Stdio::null())
             .stdout(File::create(log)?)
             .stderr(File::options().append(true).create(true).open(log)?)
             .spawn()
-            .with_context(|| format!("cannot start {}", program.display()))?;
+            .with_context(|| format!("cannot start {}", command.get_program().display()))?;
         Ok(Self(child))
     }
 

@@ -46,6 +46,7 @@ impl Site {
                 )
             })
             .collect();
+        assert!(!found.is_empty(), "no scheduler has a pod");
         found.sort();
         found
     }

@@ -164,7 +164,6 @@ fn a_node_is_started_again(site: &Site) {
         (site.get(&["schedext", "lab"])["status"]["counts"]["attached"] == 2).then_some(())
     });
     site.await_condition("lab", "Ready", ATTACHED);
-    site.node("node2").must("dmesg -n 7").unwrap();
 }
 
 /// The kernel throws a scheduler out while nobody can be told: all are, when they can be.

@@ -18,24 +18,26 @@ impl Site {
     #[track_caller]
     pub(crate) fn await_attached(&self, nodes: u8) {
         self.until(&format!("{nodes} kernels run it"), || {
-            self.attached(nodes).then_some(())
+            self.attached(nodes)?.then_some(())
         });
     }
 
     /// Waits until it was gone from a kernel, and then until it is back.
     #[track_caller]
     pub(crate) fn await_attached_again(&self) {
-        self.until("a kernel lost it", || (!self.attached(2)).then_some(()));
+        self.until("a kernel lost it", || (!self.attached(2)?).then_some(()));
         self.await_attached(2);
     }
 
-    fn attached(&self, nodes: u8) -> bool {
+    fn attached(&self, nodes: u8) -> Option<bool> {
         let schedext = self.get(&["schedext", "lab"]);
         let status = &schedext["status"];
-        let counts = &status["counts"];
-        status["observedGeneration"] == schedext["metadata"]["generation"]
-            && counts["attached"] == nodes
-            && counts["desired"] == nodes
+        let counts = status["counts"].as_object()?;
+        Some(
+            status["observedGeneration"] == schedext["metadata"]["generation"]
+                && counts["attached"] == nodes
+                && counts["desired"] == nodes,
+        )
     }
 
     /// The pods of sked's with this label, and the nodes that they are on.

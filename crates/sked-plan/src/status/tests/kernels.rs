@@ -79,6 +79,30 @@ fn a_kernel_that_let_go_is_told_at_once_and_why_as_soon_as_it_is_known() {
 }
 
 #[test]
+fn a_killed_one_that_was_started_again_is_told_as_ended() {
+    let mut observed = two_nodes([enabled("lab"), Kernel::Disabled]);
+    let pod = Arc::make_mut(&mut observed.pods[1]);
+    let second = |second| Timestamp::from_second(second).unwrap();
+    // The kernel let go and the process ended within one second, which is as exact as they tell.
+    pod.gate = Some(Gate {
+        attached: false,
+        reason: "Detached".to_owned(),
+        since: second(1999),
+    });
+    pod.ending = Some(Ending {
+        at: Some(second(1999)),
+        ..ending(137, "")
+    });
+    pod.restarts = 1;
+    pod.started = Some(second(2003));
+    assert_ne!(said(&observed).problems[0].reason, "Detached");
+    // This one was attached as well, and its process is still there.
+    let pod = Arc::make_mut(&mut observed.pods[1]);
+    pod.gate.as_mut().unwrap().since = second(2010);
+    assert_eq!(said(&observed).problems[0].reason, "Detached");
+}
+
+#[test]
 fn a_scheduler_that_does_not_attach_is_on_its_way_until_it_is_overdue() {
     let mut observed = two_nodes([enabled("lab"), Kernel::Disabled]);
     observed.now = Timestamp::from_second(1059).unwrap();
