@@ -1,5 +1,5 @@
-//! Ends a trial whose guard cannot: it was killed, or hangs. Called under the lock by whoever
-//! changes what runs, before they look.
+//! Ends a trial whose guard cannot: it was killed, hangs, or did not get to it yet. Called under
+//! the lock by whoever changes what runs, before they look.
 
 use jiff::Timestamp;
 
@@ -12,7 +12,7 @@ use crate::kernel::Kernel;
 use crate::output::Printer;
 use crate::request::Settings;
 use crate::state_dir::StateDir;
-use crate::trial::Trial;
+use crate::trial::{Stage, Trial};
 
 pub(super) async fn repair(
     root: &HostRoot,
@@ -23,7 +23,9 @@ pub(super) async fn repair(
     let Some(trial) = Trial::read(state)? else {
         return Ok(());
     };
-    if !trial.is_forsaken(Timestamp::now(), state.guard()?) {
+    // Whoever starts a trial holds the lock that we hold now.
+    let cut_short = trial.stage == Stage::Starting;
+    if !cut_short && !trial.is_forsaken(Timestamp::now(), state.guard()?) {
         return Ok(());
     }
     let machine = Machine {

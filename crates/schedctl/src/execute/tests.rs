@@ -301,25 +301,19 @@ async fn a_scheduler_that_hangs_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_failed_creation_leaves_the_old_one_alone() {
-    let mut fake = Fake::new(Conduct::Attaches);
-    fake.refuses = Some("create");
-    let old = fake.old();
-    let failure = fake.run(Some(old), TERMS).await.unwrap_err();
-    assert!(matches!(failure.cause, Cause::Driver(_)));
-    assert_eq!(fake.done(), ["create"]);
-    assert_eq!(fake.running.borrow().as_deref(), Some("old-id"));
-}
-
-#[tokio::test]
-async fn what_cannot_be_made_ready_leaves_the_old_one_alone() {
-    let mut fake = Fake::new(Conduct::Attaches);
-    fake.refuses = Some("ready");
-    let old = fake.old();
-    let failure = fake.run(Some(old), TERMS).await.unwrap_err();
-    assert!(matches!(failure.cause, Cause::Driver(_)));
-    assert_eq!(fake.done(), ["create", "ready new-id", "remove new-id"]);
-    assert_eq!(fake.running.borrow().as_deref(), Some("old-id"));
+async fn what_cannot_be_made_leaves_the_old_one_alone() {
+    for (refuses, done) in [
+        ("create", &["create"][..]),
+        ("ready", &["create", "ready new-id", "remove new-id"]),
+    ] {
+        let mut fake = Fake::new(Conduct::Attaches);
+        fake.refuses = Some(refuses);
+        let old = fake.old();
+        let failure = fake.run(Some(old), TERMS).await.unwrap_err();
+        assert!(matches!(failure.cause, Cause::Driver(_)));
+        assert_eq!(fake.done(), done);
+        assert_eq!(fake.running.borrow().as_deref(), Some("old-id"));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -182,16 +182,38 @@ fn when_the_one_who_stands_by_is_killed_too_the_next_command_goes_back() {
         );
         lab_is_back(&machine, driver);
     }
-    // One that hangs is not waited for for ever.
+}
+
+#[test]
+fn one_who_stands_by_and_hangs_is_not_waited_for_for_ever() {
+    let machine = machine();
     try_bpfland(&machine, "podman", "5s");
-    let [guard] = &machine.guards()[..] else {
-        panic!("{:?}", machine.guards());
-    };
-    machine.shell(&format!("kill -STOP {guard}"));
+    let guard = hang_the_guard(&machine);
     machine.until("its time is up", |machine| {
         machine.told().contains("it should be over")
     });
     machine.must(&["switch", "scx_lab"]);
     machine.shell(&format!("kill -CONT {guard}"));
     lab_is_back(&machine, "podman");
+    // What was cut short while it started is over at once.
+    let slow = "schedctl run scx_lab --trial 1h -- --fault slow-attach --after 1h";
+    let slow: Vec<_> = slow.split(' ').collect();
+    let starter = machine.node().background(&slow).unwrap();
+    machine.until("somebody stands by", |machine| !machine.guards().is_empty());
+    let guard = hang_the_guard(&machine);
+    starter.kill("KILL").unwrap();
+    let (code, said) = machine.json(&["run", "scx_lab"]);
+    assert_eq!(code, 0, "{said}");
+    let said = said.to_string();
+    assert!(said.contains("nobody had ended the trial"), "{said}");
+    machine.shell(&format!("kill -CONT {guard}"));
+    lab_is_back(&machine, "podman");
+}
+
+fn hang_the_guard(machine: &Machine) -> String {
+    let [guard] = &machine.guards()[..] else {
+        panic!("{:?}", machine.guards());
+    };
+    machine.shell(&format!("kill -STOP {guard}"));
+    guard.clone()
 }

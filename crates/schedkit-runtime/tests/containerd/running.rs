@@ -133,12 +133,15 @@ fn an_image_without_entrypoint_or_program_is_refused() {
 
     recipe.process = json!({"Entrypoint": ["/absent"]});
     let id = yard.make(&recipe, &[]);
-    let error = yard.runtime.block_on(yard.driver.start(&id));
-    let said = error.unwrap_err().to_string();
-    assert!(
-        said.contains("/absent") && said.contains("no such file"),
-        "{said}"
-    );
+    let ready = yard.runtime.block_on(yard.driver.ready(&id));
+    let started = yard.runtime.block_on(yard.driver.start(&id));
+    for tried in [ready, started] {
+        let said = tried.unwrap_err().to_string();
+        assert!(
+            said.contains("/absent") && said.contains("no such file"),
+            "{said}"
+        );
+    }
     // It is there, not running, and goes like any other.
     assert_eq!(yard.list()[0].state, State::Created);
     yard.end(&id, After::Remove);
