@@ -165,9 +165,10 @@ impl<D: Driver> Machine<'_, D> {
         let there = self.kernel.now();
         let there = there.known().and_then(SchedExt::attached).is_some();
         let mut ending = pin!(self.driver.end(&old.id, grace, After::Keep));
+        // What the kernel does not hold may be about to attach: it must be gone first.
         let ended = tokio::select! {
             biased;
-            () = self.kernel.released() => None,
+            () = self.kernel.released(), if there => None,
             ended = &mut ending => Some(ended),
         };
         let begin = Instant::now();
@@ -176,8 +177,10 @@ impl<D: Driver> Machine<'_, D> {
             self.released().await?;
             (self.start(new, wait).await?, None)
         } else {
-            let (ended, won) = tokio::join!(ending, self.start(new, wait));
-            (won?, ended.err().map(|error| Aftermath::Left(error.into())))
+            // Tidying up would compete with the start.
+            let won = self.start(new, wait).await?;
+            let left = ending.await.err();
+            (won, left.map(|error| Aftermath::Left(error.into())))
         };
         // Not until now: a probation is no gap. One that was gone before left a longer one.
         let gap = there.then(|| won.at - begin);

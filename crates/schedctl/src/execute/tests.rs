@@ -348,18 +348,23 @@ fn every_step_is_in_the_schema() {
 
 #[tokio::test]
 async fn a_swap_ends_the_old_one_before_the_new_one_starts() {
-    let fake = Fake::new(Conduct::Attaches);
-    let old = fake.old();
-    let success = fake.run(Some(old), TERMS).await.unwrap();
-    assert!(success.gap.is_some());
-    let all = [
-        "create",
-        "ready new-id",
-        "keep old-id",
-        "start new-id",
-        "remove old-id",
-    ];
-    assert_eq!(fake.done(), all);
+    for attached in [true, false] {
+        let fake = Fake::new(Conduct::Attaches);
+        let old = fake.old();
+        if !attached {
+            fake.detach();
+        }
+        let success = fake.run(Some(old), TERMS).await.unwrap();
+        assert_eq!(success.gap.is_some(), attached);
+        let all = [
+            "create",
+            "ready new-id",
+            "keep old-id",
+            "start new-id",
+            "remove old-id",
+        ];
+        assert_eq!(fake.done(), all);
+    }
 }
 
 #[tokio::test]
