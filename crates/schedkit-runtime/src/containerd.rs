@@ -27,6 +27,7 @@ mod parts;
 mod pull;
 mod random;
 mod session;
+mod shim;
 mod snapshotter;
 mod spec;
 mod store;

@@ -16,6 +16,7 @@ use super::fault::{Absence, Fault};
 use super::listing::exit_code;
 use super::log::Log;
 use super::session::Session;
+use super::shim;
 use super::unpack;
 use crate::container::{ContainerId, ExitCode};
 use crate::driver::{After, DriverError, Piece, Runtime, Stream, Until};
@@ -199,6 +200,7 @@ impl Task<'_> {
 
     async fn remove(&self, container: Option<Container>) -> Result<(), DriverError> {
         self.forget().await?;
+        shim::end_forgotten(self.id);
         let id = self.id.to_string();
         let mut containers = self.session.containers();
         let deleted = self

@@ -1,5 +1,7 @@
 //! The end of containers: asked, forced, gone; ours and others'.
 
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use schedkit_runtime::{After, ContainerId, Driver, DriverError, ExitCode, State, Until};
@@ -46,6 +48,25 @@ fn what_was_never_started_goes_as_well() {
     assert_eq!(yard.list()[0].state, State::Created);
     yard.end(&id, After::Remove);
     assert!(yard.list().is_empty());
+}
+
+/// containerd forgets a shim whose maker is cut off at one moment, which schedctl's tests on a
+/// machine meet. Here something that only looks like one stands for it.
+#[test]
+fn a_shim_that_containerd_forgot_goes_with_its_container() {
+    let yard = Yard::open();
+    let ids = ["cut-off", "other"].map(|name| yard.make(&Recipe::new(name), &["wait"]));
+    let [mut forgotten, mut other] = ids.each_ref().map(|id| {
+        let words = ["-c", "read word", "-namespace", "schedkit", "-id"];
+        let mut shim = Command::new("sh");
+        shim.arg0("/usr/bin/containerd-shim-runc-v2").args(words);
+        shim.arg(id.as_str()).stdin(Stdio::piped()).spawn().unwrap()
+    });
+    yard.end(&ids[0], After::Remove);
+    assert_eq!(forgotten.wait().unwrap().signal(), Some(9));
+    assert_eq!(other.try_wait().unwrap(), None);
+    yard.end(&ids[1], After::Remove);
+    assert_eq!(other.wait().unwrap().signal(), Some(9));
 }
 
 #[test]
