@@ -32,6 +32,7 @@ test: prepare lint unit fuzz e2e ## Everything that must be green before a chang
 
 test-long: prepare deny mutants ## The slow courses: kernel series, every fault and every moment to be killed, licences, checks removed one by one, fuzzing
 	cargo test --package lab --features long --test kernels -- --nocapture
+	cargo test --package schedkit-runtime --features long --test containerd five_gigabytes
 	lab/on-emulated-nodes cargo test --package schedctl --features long --test machine -- --test-threads=1 --nocapture
 	cargo test --package sked --features long --test faults -- --test-threads=1 --nocapture
 	lab/on-emulated-nodes cargo test --package sked --features long --test two_kernels -- --test-threads=1 --nocapture

@@ -56,6 +56,34 @@ fn an_index_is_pulled_once_and_what_runs_are_its_bytes() {
     assert_eq!(container.record.image, Some(name));
 }
 
+#[cfg(feature = "long")]
+#[test]
+fn five_gigabytes_are_pulled_and_run() {
+    let yard = Yard::open();
+    let mut recipe = Recipe::new("large");
+    let gigabytes = ["1", "2", "3", "4", "5"];
+    for (number, name) in (1..).zip(gigabytes) {
+        let bytes = vec![number; 1 << 30];
+        recipe.layers.push((layer(name, &bytes), Packing::Plain));
+    }
+    let digest = recipe.push(&registry(), REPOSITORY);
+    drop(recipe);
+    let image = trusted(registry().address(), &digest);
+    let mut told = Vec::new();
+    let pulled = yard.try_pull(&image, &mut |progress| told.push(progress));
+    assert_eq!(pulled.unwrap(), Pulled::Fetched);
+    let Some(Progress::Bytes { received, total }) = told.last() else {
+        panic!("{told:?}");
+    };
+    assert!(
+        received == total && *total > 5 << 30,
+        "{received} of {total}"
+    );
+    let id = yard.create(&image, &["see", "/1", "see", "/5"]).unwrap();
+    yard.start(&id);
+    assert_eq!(yard.listen(&id).0, "/1 there\n/5 there\n");
+}
+
 #[test]
 fn content_and_snapshots_stay_with_the_image_and_go_with_it() {
     let yard = Yard::open();
