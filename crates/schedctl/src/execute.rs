@@ -177,10 +177,8 @@ impl<D: Driver> Machine<'_, D> {
             self.released().await?;
             (self.start(new, wait).await?, None)
         } else {
-            // Tidying up would compete with the start.
-            let won = self.start(new, wait).await?;
-            let left = ending.await.err();
-            (won, left.map(|error| Aftermath::Left(error.into())))
+            let (ended, won) = tokio::join!(ending, self.start(new, wait));
+            (won?, ended.err().map(|error| Aftermath::Left(error.into())))
         };
         // Not until now: a probation is no gap. One that was gone before left a longer one.
         let gap = there.then(|| won.at - begin);

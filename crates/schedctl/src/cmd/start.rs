@@ -90,7 +90,11 @@ pub(super) async fn start(
     };
     let lock = match start.ending {
         Ending::DryRun => None,
-        Ending::Return | Ending::Stay => Some(state.lock().await?),
+        Ending::Return | Ending::Stay => {
+            let lock = state.lock().await?;
+            repair(root, &state, settings, printer).await?;
+            Some(lock)
+        }
     };
     let (leftovers, replaces) = match look(&wanted).await? {
         Decision::Runs(runs) => {

@@ -219,6 +219,8 @@ impl Driver for Fake {
         if self.running.borrow().as_deref() == Some(id.as_str()) {
             self.running.take();
             self.detach();
+            // The kernel has let go, and the runtime is not done yet.
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(())
     }
@@ -301,7 +303,7 @@ async fn a_scheduler_that_hangs_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_made_leaves_the_old_one_alone() {
+async fn what_cannot_be_made_or_made_ready_leaves_the_old_one_alone() {
     for (refuses, done) in [
         ("create", &["create"][..]),
         ("ready", &["create", "ready new-id", "remove new-id"]),

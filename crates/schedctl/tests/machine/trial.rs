@@ -199,7 +199,9 @@ fn one_who_stands_by_and_hangs_is_not_waited_for_for_ever() {
     let slow = "schedctl run scx_lab --trial 1h -- --fault slow-attach --after 1h";
     let slow: Vec<_> = slow.split(' ').collect();
     let starter = machine.node().background(&slow).unwrap();
-    machine.until("somebody stands by", |machine| !machine.guards().is_empty());
+    machine.until("it starts", |machine| {
+        machine.told().contains("managed-detached")
+    });
     let guard = hang_the_guard(&machine);
     starter.kill("KILL").unwrap();
     let (code, said) = machine.json(&["run", "scx_lab"]);

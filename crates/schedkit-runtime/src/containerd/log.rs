@@ -1,9 +1,10 @@
 //! What a scheduler wrote: one file a container, in a folder of ours. Called by `task` and
 //! `output`.
 //!
-//! containerd's shim opens it to append. Of the two streams it keeps one file: with a `file://`
-//! address for both it writes all into the first, in the order in which it came, which is worth
-//! more than to know which line was an error.
+//! containerd's shim opens it to append, once for each stream: in the order in which it came is
+//! worth more than to know which line was an error. Given one path for both, or a `file://`
+//! address, it opens the file once and closes it when the first stream ends, and the last words of
+//! the other are lost. So it gets two spellings of one path.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read};
@@ -28,9 +29,14 @@ impl Log {
         Self { path }
     }
 
-    /// As containerd is told of it.
-    pub(super) fn address(&self) -> String {
-        format!("file://{}", self.path.display())
+    /// As containerd is told of it for what the process says.
+    pub(super) fn words(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// The same file for what it complains of.
+    pub(super) fn complaints(&self) -> String {
+        format!("/.{}", self.path.display())
     }
 
     /// An empty file that only root can read, whatever was there.

@@ -1,17 +1,17 @@
-//! The process that containerd starts for each container. It forgets one whose maker is cut off
-//! before that process has told where it listens, and then nobody but us ends it.
+//! The process that containerd starts for each container, the shim. containerd forgets one whose
+//! maker is cut off before the shim has told where it listens; then nobody but us ends it.
 
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::NAMESPACE;
 use crate::container::ContainerId;
 
+/// As much of its name as the kernel keeps.
 const PROGRAM: &[u8] = b"containerd-shim";
+/// What containerd has the same program do beside serving; `delete` tidies up after a dead shim.
+const ERRANDS: [&[u8]; 2] = [b"start", b"delete"];
 
 /// Ends what was started for a container of which containerd knows no process. What cannot be seen
 /// or ended stays: it does nothing but wait.
@@ -27,7 +27,12 @@ pub(super) fn end_forgotten(id: &ContainerId) {
         let Some(pid) = pid.and_then(Pid::from_raw) else {
             continue;
         };
-        let is_it = || fs::read(process.path().join("cmdline")).is_ok_and(|line| serves(&line, id));
+        // A command line can be read only when its process is not busy with its memory.
+        let is_it = || {
+            let name = fs::read(process.path().join("comm"));
+            name.is_ok_and(|name| name.trim_ascii_end() == PROGRAM)
+                && fs::read(process.path().join("cmdline")).is_ok_and(|line| serves(&line, id))
+        };
         // Held before it is looked at a second time: a number may have passed to another process.
         if is_it()
             && let Ok(held) = pidfd_open(pid, PidfdFlags::empty())
@@ -38,18 +43,15 @@ pub(super) fn end_forgotten(id: &ContainerId) {
     }
 }
 
-/// Whether a command line is that of a container's shim.
+/// Whether a command line of the program is that of a container's shim.
 fn serves(line: &[u8], id: &ContainerId) -> bool {
     let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-    let program = words.first().map(|word| Path::new(OsStr::from_bytes(word)));
-    let program = program.and_then(Path::file_name).unwrap_or_default();
     let says = |name: &str, value: &str| {
         let pair = [name.as_bytes(), value.as_bytes()];
         words.windows(2).any(|words| words == pair)
     };
-    program.as_bytes().starts_with(PROGRAM)
-        && says("-namespace", NAMESPACE)
-        && says("-id", id.as_str())
+    let errand = words.iter().any(|word| ERRANDS.contains(word));
+    says("-namespace", NAMESPACE) && says("-id", id.as_str()) && !errand
 }
 
 #[cfg(test)]
@@ -65,8 +67,7 @@ mod tests {
             (line.replace("a-1", "a-12"), false),
             (line.replace("-id a-1", "-id b a-1"), false),
             (line.replace("schedkit", "k8s.io"), false),
-            (line.replace("containerd-shim-runc-v2", "grep"), false),
-            (format!("grep {line}"), false),
+            (format!("{line}-bundle /y delete"), false),
             (String::new(), false),
         ] {
             let words = line.replace(' ', "\0");

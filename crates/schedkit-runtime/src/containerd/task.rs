@@ -83,8 +83,8 @@ impl Task<'_> {
         let request = CreateTaskRequest {
             container_id: self.id.to_string(),
             rootfs,
-            stdout: self.log.address(),
-            stderr: self.log.address(),
+            stdout: self.log.words(),
+            stderr: self.log.complaints(),
         };
         let mut tasks = self.session.tasks();
         self.session.ask(tasks.create(request)).await?;
@@ -199,8 +199,10 @@ impl Task<'_> {
     }
 
     async fn remove(&self, container: Option<Container>) -> Result<(), DriverError> {
+        if self.process().await?.is_none() {
+            shim::end_forgotten(self.id);
+        }
         self.forget().await?;
-        shim::end_forgotten(self.id);
         let id = self.id.to_string();
         let mut containers = self.session.containers();
         let deleted = self

@@ -1,10 +1,11 @@
 //! Ending a container: SIGTERM, the grace, SIGKILL; then it stays or goes.
 //!
-//! Podman could do all of that in one request, and begins to tidy up as soon as the process is
-//! gone. We wait for the process ourselves and let Podman tidy up afterwards: whoever has
-//! something better to do than to wait for that, such as to start the next scheduler, does it
-//! first.
+//! Podman does all of that in one request, and tidies up in it as soon as the process is gone,
+//! beside a process that it starts for the same purpose. The next scheduler, which starts at that
+//! very moment, would have to compete with both. So we send the signal and wait for the process
+//! ourselves, and leave the rest to Podman where that does not do.
 
+use std::fs;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::Deserialize;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::Podman;
 use super::reply;
@@ -21,6 +22,20 @@ use super::target::Target;
 use super::wire::{Answer, Ask, Patience};
 use crate::container::{ContainerId, State};
 use crate::driver::{After, DriverError};
+
+/// For Podman to hear of an end from the process that watches the container.
+const NOTICE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How a process took SIGTERM.
+enum Reaction {
+    /// It is gone.
+    Gone,
+    /// It is not, and the grace is over.
+    Deaf,
+    /// It was not told, or cannot be watched.
+    Untold,
+}
 
 /// What became of one container of several; libpod says yes before it tries.
 #[derive(Deserialize)]
@@ -41,8 +56,11 @@ impl Podman {
         let ended = async {
             // libpod refuses to stop what does not run.
             if let State::Running { pid, .. } = self.inspect(id).await?.state {
-                let left = self.terminated(id, pid, grace).await;
-                self.stop(id, left).await?;
+                match self.terminate(id, pid, grace).await {
+                    Reaction::Gone => self.noticed(id).await?,
+                    Reaction::Deaf => self.stop(id, Duration::ZERO).await?,
+                    Reaction::Untold => self.stop(id, grace).await?,
+                }
             }
             match after {
                 After::Keep => Ok(()),
@@ -55,21 +73,42 @@ impl Podman {
         }
     }
 
-    /// Asks the process to end and waits for that. What is left of the grace; all of it when the
-    /// process cannot be seen or told, so that Podman does both.
-    async fn terminated(&self, id: &ContainerId, pid: u32, grace: Duration) -> Duration {
-        let Some(process) = watch(pid) else {
-            return grace;
+    /// Asks the process to end, and waits for that as long as the grace.
+    async fn terminate(&self, id: &ContainerId, pid: u32, grace: Duration) -> Reaction {
+        // Podman's `kill` tells nobody but the first process.
+        let process = watch(pid).filter(|_| is_alone(pid));
+        let Some(process) = process else {
+            return Reaction::Untold;
         };
         let target = Target::new(&["containers", id.as_str(), "kill"]);
         let target = target.with("signal", "SIGTERM");
         let ask = Ask::new(format!("end {}", id.short()), Method::POST, target);
         let told = self.wire.whole(ask.about(id)).await;
         if told.and_then(Answer::accepted).is_err() {
-            return grace;
+            return Reaction::Untold;
         }
-        let gone = timeout(grace, process.readable()).await;
-        gone.map_or(Duration::ZERO, |_| grace)
+        match timeout(grace, process.readable()).await {
+            Ok(_) => Reaction::Gone,
+            Err(_) => Reaction::Deaf,
+        }
+    }
+
+    /// Returns once Podman knows of an end.
+    async fn noticed(&self, id: &ContainerId) -> Result<(), DriverError> {
+        let running = async || -> Result<bool, DriverError> {
+            let state = self.inspect(id).await?.state;
+            Ok(matches!(state, State::Running { .. }))
+        };
+        let heard = timeout(NOTICE, async {
+            while running().await? {
+                sleep(PAUSE).await;
+            }
+            Ok(())
+        });
+        match heard.await {
+            Ok(heard) => heard,
+            Err(_) => self.stop(id, Duration::ZERO).await,
+        }
     }
 
     async fn stop(&self, id: &ContainerId, grace: Duration) -> Result<(), DriverError> {
@@ -96,6 +135,17 @@ impl Podman {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a process has no children.
+fn is_alone(pid: u32) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
+    threads.flatten().all(|thread| {
+        let children = fs::read_to_string(thread.path().join("children"));
+        children.is_ok_and(|children| children.trim().is_empty())
+    })
 }
 
 /// Readable once the process is gone.

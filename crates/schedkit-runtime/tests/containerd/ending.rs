@@ -1,6 +1,6 @@
 //! The end of containers: asked, forced, gone; ours and others'.
 
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -56,11 +56,13 @@ fn what_was_never_started_goes_as_well() {
 fn a_shim_that_containerd_forgot_goes_with_its_container() {
     let yard = Yard::open();
     let ids = ["cut-off", "other"].map(|name| yard.make(&Recipe::new(name), &["wait"]));
+    let program = yard.daemon.path("containerd-shim-runc-v2");
+    std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
     let [mut forgotten, mut other] = ids.each_ref().map(|id| {
         let words = ["-c", "read word", "-namespace", "schedkit", "-id"];
-        let mut shim = Command::new("sh");
-        shim.arg0("/usr/bin/containerd-shim-runc-v2").args(words);
-        shim.arg(id.as_str()).stdin(Stdio::piped()).spawn().unwrap()
+        let mut shim = Command::new(&program);
+        shim.args(words).arg(id.as_str()).stdin(Stdio::piped());
+        shim.spawn().unwrap()
     });
     yard.end(&ids[0], After::Remove);
     assert_eq!(forgotten.wait().unwrap().signal(), Some(9));

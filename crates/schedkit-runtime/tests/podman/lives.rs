@@ -1,6 +1,6 @@
 //! Containers from their first to their last hour.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use schedkit_runtime::{
     After, Container, ContainerId, Driver, DriverError, ExitCode, State, Trust, Until,
@@ -170,11 +170,26 @@ async fn who_is_deaf_is_killed_after_the_grace() {
     let id = ground.started(&["deaf"]).await;
     ground.until_heard(&id, "<deaf>").await;
     let grace = Duration::from_millis(500);
+    let begin = Instant::now();
     podman.end(&id, grace, After::Keep).await.unwrap();
+    assert!(begin.elapsed() >= grace);
     let container = seen(ground, &id).await.unwrap();
     assert_eq!(container.state, State::Exited(ExitCode(128 + 9)));
     podman.start(&id).await.unwrap();
     gone(ground, &id, Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn whoever_has_children_ends_with_them() {
+    let ground = ground();
+    let id = ground.started(&["parent"]).await;
+    ground.until_heard(&id, "has a child").await;
+    ground.podman().end(&id, GRACE, After::Keep).await.unwrap();
+    let heard = ground.hear(&id, Until::Now).await;
+    assert!(heard.out.contains("asked to end"), "{}", heard.out);
+    let container = seen(ground, &id).await.unwrap();
+    assert_eq!(container.state, State::Exited(ExitCode(0)));
+    gone(ground, &id, GRACE).await;
 }
 
 #[tokio::test]

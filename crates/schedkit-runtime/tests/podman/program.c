@@ -1,9 +1,11 @@
 /* What the images of these tests run. It tells who it is and what it sees, then does as its first
- * argument says: `wait` for SIGTERM, be `deaf` to it, or `exit` with the last argument. */
+ * argument says: `wait` for SIGTERM, be `deaf` to it, be a `parent` who is deaf and waits for a
+ * child that is not, or `exit` with the last argument. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void end(int signal) { (void)signal; write(1, "asked to end\n", 13); _exit(0); }
@@ -32,6 +34,11 @@ int main(int count, char **words)
 	show("/proc/net/dev");
 	if (!strcmp(order, "exit"))
 		return count > 2 ? atoi(words[count - 1]) : 0;
+	if (!strcmp(order, "parent") && fork()) {
+		signal(SIGTERM, SIG_IGN);
+		printf("has a child\n");
+		return wait(NULL) < 0;
+	}
 	for (;;)
 		pause();
 }
