@@ -31,6 +31,9 @@ const LOOK: Duration = Duration::from_millis(100);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// One wait of many for an end that nobody knows.
 const WAIT: Duration = Duration::from_secs(3600);
+/// For containerd to be done with a task that it deletes for somebody who was cut off; it refuses
+/// others meanwhile.
+const OTHERS: Duration = Duration::from_secs(5);
 /// For containerd to be back after a restart.
 const RESTART: Duration = Duration::from_secs(60);
 
@@ -247,6 +250,16 @@ impl Task<'_> {
         if process.is_some_and(|process| process.status() != Status::Stopped) {
             self.kill_and_wait().await?;
         }
+        let end = Instant::now() + OTHERS;
+        loop {
+            match self.delete().await {
+                Err(DriverError::Refused { .. }) if Instant::now() < end => sleep(LOOK).await,
+                deleted => return deleted,
+            }
+        }
+    }
+
+    async fn delete(&self) -> Result<(), DriverError> {
         let container_id = self.id.to_string();
         let mut tasks = self.session.tasks();
         let deleted = self

@@ -72,6 +72,22 @@ fn a_shim_that_containerd_forgot_goes_with_its_container() {
 }
 
 #[test]
+fn a_removal_that_was_cut_off_is_finished_by_the_next() {
+    let yard = Yard::open();
+    for milliseconds in (0..40).step_by(2) {
+        let id = yard.run(&Recipe::new("cut-off"), &["wait"]);
+        yard.await_waiting(&id);
+        yard.end(&id, After::Keep);
+        let limit = Duration::from_millis(milliseconds);
+        let removal = yard.driver.end(&id, Duration::ZERO, After::Remove);
+        let removal = async { tokio::time::timeout(limit, removal).await };
+        let _ = yard.runtime.block_on(removal);
+        yard.end(&id, After::Remove);
+        assert!(yard.list().is_empty(), "{milliseconds} ms");
+    }
+}
+
+#[test]
 fn what_others_left_in_our_namespace_is_listed_and_removed() {
     let yard = Yard::open();
     let digest = Recipe::new("others").push(&registry(), REPOSITORY);
