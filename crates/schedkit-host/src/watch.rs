@@ -7,7 +7,8 @@
 //! ```
 //!
 //! An event only wakes; what is yielded was read from sysfs. After an event sysfs is read a few
-//! times more in quick succession, because the kernel sends some events before it has finished.
+//! times more in quick succession, because the kernel sends some events before it has finished: it
+//! announces an attach before it counts it in `enable_seq`, and until then the attach is not told.
 
 use std::future::{Future, pending};
 use std::time::Duration;
@@ -21,6 +22,9 @@ use crate::uevent_stream::{Notice, UeventStream};
 
 /// How many quick looks follow a wake-up or a change even when nothing seems to be in motion.
 const HOT: u32 = 3;
+/// How many quick looks wait for the kernel to count an attach: a second and more, for what takes a
+/// busy machine milliseconds. Then it is told as it is.
+const UNCOUNTED: u32 = 6;
 
 /// How often to look when nothing wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +68,7 @@ pub struct Watch<W = Uevents> {
     wakeups: W,
     last: Option<Fact<SchedExt>>,
     looks: u32,
+    uncounted: u32,
 }
 
 impl Watch {
@@ -92,6 +97,7 @@ impl<W: Wakeups> Watch<W> {
             wakeups,
             last: None,
             looks: 0,
+            uncounted: 0,
         }
     }
 
@@ -103,7 +109,13 @@ impl<W: Wakeups> Watch<W> {
                 self.wait().await;
             }
             let now = SchedExt::read(&self.root);
-            if !self.last.as_ref().is_some_and(|last| agree(last, &now)) {
+            let last = self.last.as_ref();
+            if last.is_some_and(|last| is_uncounted(last, &now)) && self.uncounted < UNCOUNTED {
+                self.uncounted += 1;
+                continue;
+            }
+            self.uncounted = 0;
+            if !last.is_some_and(|last| agree(last, &now)) {
                 self.last = Some(now.clone());
                 self.looks = 0;
                 return now;
@@ -113,7 +125,7 @@ impl<W: Wakeups> Watch<W> {
 
     async fn wait(&mut self) {
         let moving = self.last.as_ref().and_then(Fact::known);
-        let moving = moving.is_some_and(SchedExt::is_in_motion);
+        let moving = moving.is_some_and(SchedExt::is_in_motion) || self.uncounted > 0;
         let limit = self.pace.limit(self.looks, moving);
         match timeout(limit, self.wakeups.woken()).await {
             Ok(()) => self.looks = 0,
@@ -148,6 +160,17 @@ impl Wakeups for Uevents {
             }
         }
     }
+}
+
+/// Whether another one is attached than before, and the count of attaches says that none was.
+fn is_uncounted(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> bool {
+    let (Fact::Known(before), Fact::Known(now)) = (before, now) else {
+        return false;
+    };
+    now.attached().is_some()
+        && now.attached() != before.attached()
+        && now.enable_seq.known().is_some()
+        && now.enable_seq == before.enable_seq
 }
 
 fn agree(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> bool {

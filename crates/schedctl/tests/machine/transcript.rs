@@ -122,14 +122,14 @@ fn compare(page: &str) {
         return std::fs::write(path, page).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap();
-    let (kept, page) = (masked(&kept), masked(page));
+    let (kept, shown, page) = (masked(&kept), page, masked(page));
     let differs = kept
         .lines()
         .zip(page.lines())
         .find(|(kept, now)| kept != now);
     assert!(
         kept == page,
-        "docs/transcript.md says otherwise, first here: {differs:?}; UPDATE_GOLDEN=1 writes it anew"
+        "docs/transcript.md says otherwise, first here: {differs:?}; UPDATE_GOLDEN=1 writes it anew. The terminal showed:\n{shown}"
     );
 }
 

@@ -115,6 +115,30 @@ async fn an_event_that_came_too_early_is_followed_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_attach_is_told_when_the_kernel_has_counted_it() {
+    for (counted_after, told) in [(100, "1"), (3_600_000, "0")] {
+        let mut scene = Scene::at("disabled").await;
+        scene.write("enable_seq", "0");
+        scene.next().await;
+        scene.calm().await;
+        scene.write("root/ops", "lab");
+        scene.write("state", "enabled");
+        scene.bell.notify_one();
+        let machine = scene.machine.path().to_owned();
+        tokio::spawn(async move {
+            sleep(Duration::from_millis(counted_after)).await;
+            write(&machine, "enable_seq", "1");
+        });
+        let before = Instant::now();
+        let seen = scene.watch.next().await;
+        let seen = seen.known().unwrap();
+        assert_eq!(seen.attached().unwrap().as_str(), "lab");
+        assert_eq!(seen.enable_seq.known().unwrap().to_string(), told);
+        assert!(before.elapsed() < Duration::from_secs(3));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_passing_state_is_followed_until_it_has_passed() {
     let mut scene = Scene::at("enabled").await;
     scene.write("state", "disabling");
