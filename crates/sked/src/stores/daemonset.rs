@@ -5,7 +5,7 @@ use kube::api::ObjectMeta;
 use sked_plan::{LiveDaemonSet, ObjectKey, Uid};
 
 use super::store::Kept;
-use super::wire::{Watched, Whole, meta_of};
+use super::wire::{Unread, Watched};
 
 impl Kept for LiveDaemonSet {
     fn key(&self) -> ObjectKey {
@@ -29,13 +29,13 @@ impl Kept for LiveDaemonSet {
 
 impl Watched for LiveDaemonSet {
     type Kind = DaemonSet;
-    type Wire = Whole;
+    type Wire = Unread;
 
-    fn meta(Whole(wire): &Whole) -> ObjectMeta {
-        meta_of(wire)
+    fn meta(unread: &Unread) -> ObjectMeta {
+        unread.meta()
     }
 
-    fn read(Whole(wire): Whole) -> Option<Self> {
-        Self::read(&wire).ok()
+    fn read(unread: Unread) -> Option<Self> {
+        Self::read(&unread.whole()?).ok()
     }
 }

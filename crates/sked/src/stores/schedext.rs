@@ -10,7 +10,7 @@ use sked_api::{SchedExt, SchedExtSpec};
 use sked_plan::{ObjectKey, Uid};
 
 use super::store::Kept;
-use super::wire::{Watched, Whole, meta_of};
+use super::wire::{Unread, Watched};
 
 /// kubectl keeps a copy of all that was applied; we have no use for it.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -139,14 +139,14 @@ impl Kept for SchedExtSeen {
 
 impl Watched for SchedExtSeen {
     type Kind = SchedExt;
-    type Wire = Whole;
+    type Wire = Unread;
 
-    fn meta(Whole(wire): &Whole) -> ObjectMeta {
-        meta_of(wire)
+    fn meta(unread: &Unread) -> ObjectMeta {
+        unread.meta()
     }
 
-    fn read(Whole(wire): Whole) -> Option<Self> {
-        Some(Self::new(wire))
+    fn read(unread: Unread) -> Option<Self> {
+        unread.whole().map(Self::new)
     }
 }
 

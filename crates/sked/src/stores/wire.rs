@@ -7,8 +7,9 @@ use std::fmt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use kube::Resource;
 use kube::api::ObjectMeta;
-use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sked_plan::ObjectKey;
 
@@ -153,19 +154,63 @@ impl<'de> Visitor<'de> for Fields {
     }
 }
 
-/// Name, namespace and version of a whole object.
-pub(super) fn meta_of(object: &Value) -> ObjectMeta {
-    let text = |name: &str| object["metadata"][name].as_str().map(str::to_owned);
-    ObjectMeta {
-        name: text("name"),
-        namespace: text("namespace"),
-        resource_version: text("resourceVersion"),
-        ..ObjectMeta::default()
+/// A whole object of which only name, namespace and version were read: most of what a watch tells
+/// is what we wrote ourselves, and costs no more than that.
+#[derive(Clone, Debug)]
+pub(crate) struct Unread {
+    head: Head,
+    text: Box<RawValue>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Head {
+    metadata: HeadMeta,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct HeadMeta {
+    name: Option<String>,
+    namespace: Option<String>,
+    resource_version: Option<String>,
+}
+
+impl Unread {
+    /// As the watch wants it.
+    pub(super) fn meta(&self) -> ObjectMeta {
+        let HeadMeta {
+            name,
+            namespace,
+            resource_version,
+        } = self.head.metadata.clone();
+        ObjectMeta {
+            name,
+            namespace,
+            resource_version,
+            ..ObjectMeta::default()
+        }
+    }
+
+    /// All of it; nothing when it is no object.
+    pub(super) fn whole(&self) -> Option<Value> {
+        let whole = serde_json::from_str::<Whole>(self.text.get()).ok()?;
+        Some(whole.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Unread {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let head = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
+        Ok(Self { head, text })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use kube::core::WatchEvent;
+
     use super::*;
 
     #[test]
@@ -174,6 +219,21 @@ mod tests {
         let Whole(object) = serde_json::from_str(text).unwrap();
         let expected = serde_json::json!({"metadata": {"name": "a"}, "spec": {"managedFields": 1}});
         assert_eq!(object, expected);
-        assert_eq!(meta_of(&object).name.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn what_a_watch_tells_is_read_in_two_steps() {
+        let text = r#"{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"b","resourceVersion":"7"},"spec":{"x":1}}}"#;
+        let event: WatchEvent<Unread> = serde_json::from_str(text).unwrap();
+        let WatchEvent::Added(unread) = event else {
+            panic!("{event:?}");
+        };
+        let meta = unread.meta();
+        let text = |of: Option<String>| of.unwrap_or_default();
+        assert_eq!(
+            [meta.name, meta.namespace, meta.resource_version].map(text),
+            ["a", "b", "7"]
+        );
+        assert_eq!(unread.whole().unwrap()["spec"]["x"], 1);
     }
 }
