@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use http::Request;
 use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -25,8 +25,10 @@ use crate::manager::Manager;
 pub(crate) const NAMESPACE: &str = "fleet";
 pub(crate) const NODES: usize = 20;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+/// Who writes our events.
+const AUTHOR: &str = "sked-controller";
 const CONTROLLERS: [&str; 2] = ["kube-controller-manager", "kube-scheduler"];
-const WATCHED: [&str; 5] = ["schedexts", "daemonsets", "nodes", "pods", "events"];
+const WATCHED: [&str; 4] = ["schedexts", "daemonsets", "nodes", "pods"];
 
 pub(crate) struct Cluster {
     pub(crate) client: Client,
@@ -195,7 +197,8 @@ impl Cluster {
         .await;
     }
 
-    /// How many writes the API server has had, as it counts them; what kubelets write is theirs.
+    /// How many writes the API server has had, as it counts them, and the versions of our events:
+    /// Kubernetes' scheduler goes back to its own minutes later. What kubelets write is theirs.
     pub(crate) async fn writes(&self) -> BTreeMap<String, u64> {
         let request = Request::get("/metrics").body(Vec::new()).unwrap();
         let text = self.client.request_text(request).await.unwrap();
@@ -210,6 +213,14 @@ impl Cluster {
             );
             if WATCHED.contains(&resource) && write && !kubelets {
                 *counts.entry(format!("{resource}/{part}")).or_default() += counter.count;
+            }
+        }
+        let events: Api<Event> = Api::all(self.client.clone());
+        let events = events.list(&ListParams::default()).await.unwrap();
+        for event in events {
+            if event.reporting_component.as_deref() == Some(AUTHOR) {
+                let version = event.resource_version().unwrap().parse().unwrap();
+                counts.insert(format!("event {}", event.name_any()), version);
             }
         }
         counts

@@ -149,6 +149,8 @@ async fn settles(
     manager.lives();
     drop(manager);
     let before = cluster.writes().await;
+    let told = before.keys().any(|what| what.starts_with("event "));
+    assert!(told, "no event of ours: {before:?}");
     let manager = cluster.manager(&cluster.kubeconfig());
     tokio::time::sleep(Duration::from_secs(15)).await;
     drop(manager);
