@@ -198,7 +198,7 @@ impl Cluster {
     }
 
     /// How many writes the API server has had, as it counts them, and the versions of our events:
-    /// Kubernetes' scheduler goes back to its own minutes later. What kubelets write is theirs.
+    /// Kubernetes writes its own when it likes. What kubelets write is theirs.
     pub(crate) async fn writes(&self) -> BTreeMap<String, u64> {
         let request = Request::get("/metrics").body(Vec::new()).unwrap();
         let text = self.client.request_text(request).await.unwrap();
