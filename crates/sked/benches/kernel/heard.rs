@@ -3,22 +3,32 @@
 use std::time::{Duration, Instant};
 
 use crate::figures::{say, within};
+use crate::machine::Machine;
 use crate::witness::{Said, Witness, Word};
 
-/// How long whoever listens may take, before it counts as not heard.
-const DEAF: Duration = Duration::from_secs(60);
+/// A sample counts while other virtual machines have no more than this share of the processors.
+const DISTURBED: f64 = 0.15;
 
 const MOST_UNTIL_SAID: f64 = 1.0;
 const MOST_UNTIL_WHY: f64 = 5.0;
 
 /// What each took, in seconds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Heard {
-    pub(crate) why: String,
-    pub(crate) report: f64,
-    pub(crate) pod: f64,
-    pub(crate) schedext: f64,
-    pub(crate) reason: f64,
+    why: String,
+    report: f64,
+    pod: f64,
+    schedext: f64,
+    reason: f64,
+    /// The share of this machine's processors that others had meanwhile.
+    stolen: f64,
+}
+
+impl Heard {
+    /// Whether it says something about us, and not about who else uses the machine.
+    pub(crate) fn counts(&self) -> bool {
+        self.stolen <= DISTURBED
+    }
 }
 
 /// Every time since then that a kernel threw a scheduler out for this reason.
@@ -37,49 +47,44 @@ pub(crate) fn let_go(witness: &Witness, node: &str, after: Instant) -> Said {
     found.unwrap_or_else(|| panic!("{node}'s console tells nothing"))
 }
 
-/// One line for each time that a kernel let go; every one must have been heard of by everybody.
-pub(crate) fn heard(witness: &Witness, gone: &[Said]) -> Vec<Heard> {
-    gone.iter().map(|said| one(witness, said)).collect()
-}
-
-fn one(witness: &Witness, said: &Said) -> Heard {
-    let took = |what: &str, is: &dyn Fn(&Word) -> bool| {
-        let at = witness.first(&said.node, said.at, is);
-        let at = at.unwrap_or_else(|| panic!("{what} never heard of {said:?}"));
-        let took = at - said.at;
-        assert!(took < DEAF, "{what} heard of {said:?} after {took:?}");
-        took.as_secs_f64()
+/// What became of one time that a kernel let go, as far as everybody has heard of it by now.
+pub(crate) fn heard(witness: &Witness, machine: &Machine, said: &Said) -> Option<Heard> {
+    let took = |is: &dyn Fn(&Word) -> bool| {
+        let heard = witness.first(&said.node, said.at, is)?;
+        Some((heard - said.at).as_secs_f64())
     };
     let told = |word: &Word| matches!(word, Word::Problem(Some(reason)) if reason != "Detached" && reason != "NotAttached");
-    Heard {
+    let reason = took(&told)?;
+    Some(Heard {
         why: format!("{:?}", said.word),
-        report: took(
-            "the report",
-            &|word| matches!(word, Word::Report(state) if state != "enabled"),
-        ),
-        pod: took("the pod", &|word| *word == Word::Pod(false)),
-        schedext: took("the SchedExt", &|word| {
-            matches!(word, Word::Problem(Some(_)))
-        }),
-        reason: took("the SchedExt, with the reason,", &told),
-    }
+        report: took(&|word| matches!(word, Word::Report(state) if state != "enabled"))?,
+        pod: took(&|word| *word == Word::Pod(false))?,
+        schedext: took(&|word| matches!(word, Word::Problem(Some(_))))?,
+        stolen: machine.stolen(said.at, said.at + Duration::from_secs_f64(reason)),
+        reason,
+    })
 }
 
-/// The samples, and of each column the median, the 95th of a hundred and the worst. Whether what
-/// is promised was kept.
+/// Says a sample as it comes.
+pub(crate) fn say_one(one: &Heard) -> anyhow::Result<()> {
+    let Heard {
+        why,
+        report,
+        pod,
+        schedext,
+        reason,
+        stolen,
+    } = one;
+    let word = if one.counts() { "" } else { " (not counted)" };
+    say(&format!(
+        "{why:44} report {report:6.3}  pod unready {pod:6.3}  SchedExt {schedext:6.3}  why {reason:6.3}  others had {:3.0} %{word}",
+        stolen * 100.0
+    ))
+}
+
+/// Of each column the median, the 95th of a hundred and the worst. Whether what is promised was
+/// kept.
 pub(crate) fn judged(heard: &[Heard]) -> anyhow::Result<bool> {
-    for one in heard {
-        let Heard {
-            why,
-            report,
-            pod,
-            schedext,
-            reason,
-        } = one;
-        say(&format!(
-            "{why:44} report {report:6.3}  pod unready {pod:6.3}  SchedExt {schedext:6.3}  why {reason:6.3}"
-        ))?;
-    }
     type Column = (&'static str, fn(&Heard) -> f64, Option<f64>);
     let columns: [Column; 4] = [
         ("report", |one| one.report, None),
