@@ -66,6 +66,7 @@ run: ## The manager on this machine, for the cluster of the current kubeconfig
 docker-build: build ## The image IMG, FROM scratch
 	mkdir -p dist/image
 	cp "$${CARGO_TARGET_DIR:-target}/$(STATIC)/release/sked" dist/image/sked
+	cp /etc/ssl/certs/ca-certificates.crt dist/image/
 	$(CONTAINER_TOOL) build --tag "$(IMG)" --file Containerfile dist/image
 
 # What deploy applies, with the image in place: an overlay outside of what is kept in the tree.

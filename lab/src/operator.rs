@@ -39,7 +39,7 @@ pub fn tree() -> PathBuf {
 }
 
 /// Pushes the image that the Containerfile describes, made from a static sked (see
-/// [`crate::static_program`]). Returns its reference as the nodes say it.
+/// [`crate::static_program`]); without its certificate authorities, which no lab needs. Returns its reference as the nodes say it.
 pub fn push(lab: &Lab, program: &Path, tag: &str) -> Result<String, OperatorError> {
     // Without what only a debugger reads: an emulated node would take a minute longer to fetch it.
     let small = lab.state().path("sked-stripped");

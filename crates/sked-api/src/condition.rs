@@ -66,6 +66,10 @@ pub enum Reason {
     PodFailed,
     /// A pod waits for room on its node, or for another scheduler to leave it.
     PodPending,
+    /// A node's kernel is older than what the image asks for in its label
+    /// `org.schedkit.scheduler.kernel.min-version`, and does not run the scheduler (yet). Told only
+    /// by a manager with `--read-images`; the node is not left out.
+    KernelTooOld,
     /// A DaemonSet waits until contested nodes say who owns them.
     WaitingForClaims,
     /// A DaemonSet of a name that is needed is being deleted.
@@ -98,7 +102,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, in their order.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::InvalidSpec,
         Self::NamespaceTerminating,
         Self::NameConflict,
@@ -114,6 +118,7 @@ impl Reason {
         Self::ContainerError,
         Self::PodFailed,
         Self::PodPending,
+        Self::KernelTooOld,
         Self::WaitingForClaims,
         Self::WaitingForDeletion,
         Self::RollingOut,
@@ -147,6 +152,7 @@ impl Reason {
             Self::ContainerError => "ContainerError",
             Self::PodFailed => "PodFailed",
             Self::PodPending => "PodPending",
+            Self::KernelTooOld => "KernelTooOld",
             Self::WaitingForClaims => "WaitingForClaims",
             Self::WaitingForDeletion => "WaitingForDeletion",
             Self::RollingOut => "RollingOut",

@@ -77,6 +77,8 @@ pub(crate) fn observed(schedext: &SchedExt, daemonsets: &[Value]) -> Observed {
         daemonsets: daemonsets.iter().map(read).collect(),
         pods: Vec::new(),
         kernels: Default::default(),
+        floors: Default::default(),
+        releases: Default::default(),
         refusals: Vec::new(),
         now: "2026-02-01T00:00:00Z".parse().unwrap(),
     }

@@ -17,6 +17,7 @@ pub mod claim;
 pub mod daemonset;
 #[cfg(test)]
 mod fixture;
+mod floor;
 pub mod kernel;
 pub mod name;
 pub mod names;

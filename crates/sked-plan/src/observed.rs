@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint;
-use schedkit_core::{LastWords, OpsName};
+use schedkit_core::{KernelRelease, LastWords, OpsName};
 use sked_api::SchedExt;
 
 use crate::claim::Share;
@@ -63,6 +63,11 @@ pub struct Observed {
     pub pods: Vec<Arc<LivePod>>,
     /// What the kernels say of the nodes where those pods are.
     pub kernels: BTreeMap<NodeName, Kernel>,
+    /// The oldest kernel that images of it ask for, by the image as the spec names it, where known.
+    pub floors: BTreeMap<String, KernelRelease>,
+    /// The releases of the kernels where its pods are, where they can be believed and somebody
+    /// asks for them.
+    pub releases: BTreeMap<NodeName, KernelRelease>,
     /// Its part of the claims.
     pub share: Arc<Share>,
     /// What keeps pods from being made: the latest FailedCreate event of each of its DaemonSets.

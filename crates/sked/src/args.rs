@@ -141,6 +141,16 @@ pub(crate) struct ManagerArgs {
     #[arg(long, value_name = "NAMESPACE", default_value = "sked-system")]
     pub(crate) agent_namespace: String,
 
+    /// Read from their registries, without credentials, what images say of themselves: where a
+    /// kernel is older than what an image asks for, the SchedExt tells. The manager then connects
+    /// to every host that a SchedExt names.
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) read_images: bool,
+
+    /// How registries are reached that need more than TLS, in YAML; see docs/sked.md.
+    #[arg(long, value_name = "FILE", requires = "read_images")]
+    pub(crate) registries: Option<PathBuf>,
+
     /// How many SchedExts are worked on at the same time.
     #[arg(long, value_name = "N", default_value = "16")]
     pub(crate) concurrency: NonZeroUsize,
@@ -203,6 +213,16 @@ mod tests {
         assert_eq!(args.metrics_bind_address, Bind::Off);
         assert_eq!(args.health_probe_bind_address, ":8081".parse().unwrap());
         assert!(args.watch_namespaces.is_empty());
+        assert!(!args.read_images);
+    }
+
+    #[test]
+    fn how_registries_are_reached_is_said_only_when_they_are() {
+        let args = parse("sked --read-images --registries=r.yaml");
+        assert!(args.read_images && args.registries == Some(PathBuf::from("r.yaml")));
+        let alone = Args::try_parse_from(["sked", "--registries=r.yaml"]);
+        let error = alone.unwrap_err().to_string();
+        assert!(error.contains("--read-images"), "{error}");
     }
 
     #[test]

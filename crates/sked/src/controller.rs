@@ -13,6 +13,7 @@ use tracing::Instrument;
 use crate::apply::{Applier, ApplyError};
 use crate::claims::Shares;
 use crate::count;
+use crate::images::Floors;
 use crate::metrics::{Ended, Metrics};
 use crate::observe::{Sight, observe};
 use crate::queue::Queue;
@@ -28,6 +29,7 @@ pub(crate) struct Controller {
     pub(crate) stores: Arc<Stores>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) shares: watch::Receiver<Arc<Shares>>,
+    pub(crate) floors: Arc<Floors>,
     pub(crate) applier: Applier,
     pub(crate) reporter: Reporter,
     pub(crate) metrics: Arc<Metrics>,
@@ -159,7 +161,7 @@ impl Controller {
 
     fn observe(&self, key: &ObjectKey) -> Sight {
         let shares = Arc::clone(&self.shares.borrow());
-        observe(&self.stores, &shares, key)
+        observe(&self.stores, &shares, &self.floors, key)
     }
 
     fn failed(&self, key: &ObjectKey, error: &Error) {

@@ -11,6 +11,7 @@ mod controller;
 mod count;
 mod gates;
 mod health;
+mod images;
 mod leader;
 mod leadership;
 mod listen;

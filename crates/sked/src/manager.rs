@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
+use schedkit_image::registry;
 use tokio::sync::{Notify, watch};
 
 use crate::apply::Applier;
@@ -19,6 +20,7 @@ use crate::client::{self, ClientError};
 use crate::controller::Controller;
 use crate::gates::Gatekeeper;
 use crate::health::Health;
+use crate::images::{Floors, Reader, RegistriesError, registries};
 use crate::leader::{Candidate, LeaderError};
 use crate::leadership::Leadership;
 use crate::listen::ListenError;
@@ -40,6 +42,9 @@ pub(crate) enum ManagerError {
     /// No client.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// Nobody knows how to reach registries.
+    #[error(transparent)]
+    Registries(#[from] RegistriesError),
     /// Nobody listens.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -64,6 +69,9 @@ struct Shared {
     metrics: Arc<Metrics>,
     claims: Arc<Notify>,
     gates: Arc<Queue>,
+    images: Arc<Notify>,
+    /// Where images are read from, if they are.
+    registry: Option<registry::Settings>,
 }
 
 /// Runs the manager. One thread is enough: it waits for the API server nearly all the time.
@@ -76,8 +84,14 @@ pub(crate) fn start(args: ManagerArgs) -> Result<(), ManagerError> {
 
 async fn run(args: ManagerArgs) -> Result<(), ManagerError> {
     let (probes, metrics) = listeners(&args)?;
+    let hosts = registries(args.registries.as_deref())?;
+    let registry = registry::Settings {
+        hosts,
+        ..registry::Settings::default()
+    };
     let client = client::connect(args.cluster.kubeconfig.as_deref()).await?;
-    let shared = Shared::new(client, &args);
+    let registry = args.read_images.then_some(registry);
+    let shared = Shared::new(client, registry, &args);
     shared.watch(&args);
     let (stopper, stop) = stop::pair();
     let work = shared.work(&args, stop);
@@ -113,7 +127,7 @@ fn listeners(
 }
 
 impl Shared {
-    fn new(client: Client, args: &ManagerArgs) -> Self {
+    fn new(client: Client, registry: Option<registry::Settings>, args: &ManagerArgs) -> Self {
         Self {
             client,
             leadership: match args.leader_elect {
@@ -126,6 +140,8 @@ impl Shared {
             metrics: Arc::new(Metrics::new()),
             claims: Arc::default(),
             gates: Arc::default(),
+            images: Arc::default(),
+            registry,
         }
     }
 
@@ -135,6 +151,7 @@ impl Shared {
             queue: Arc::clone(&self.queue),
             claims: Arc::clone(&self.claims),
             gates: Arc::clone(&self.gates),
+            images: Arc::clone(&self.images),
         };
         let watches = Watches {
             client: self.client.clone(),
@@ -176,7 +193,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Claims, gates and SchedExts, until asked to stop.
+    /// Claims, gates, SchedExts and the images that they name, until asked to stop.
     async fn lead(&self, args: &ManagerArgs, stop: Stop) {
         let (shares, published) = watch::channel(Arc::default());
         let claimer = Claimer {
@@ -199,7 +216,9 @@ impl Shared {
         let applier = Applier::new(client, leadership, stores);
         let (client, leadership, stores) = writer();
         let reporter = Reporter::new(client, leadership, stores);
+        let floors = Arc::<Floors>::default();
         let controller = Arc::new(Controller {
+            floors: Arc::clone(&floors),
             stores: Arc::clone(&self.stores),
             queue: Arc::clone(&self.queue),
             shares: published,
@@ -215,10 +234,23 @@ impl Shared {
             queue: Arc::clone(&self.gates),
         });
         let concurrency = args.concurrency;
+        let read_images = async {
+            if let Some(settings) = &self.registry {
+                let reader = Reader {
+                    registry: settings.clone(),
+                    stores: Arc::clone(&self.stores),
+                    queue: Arc::clone(&self.queue),
+                    news: Arc::clone(&self.images),
+                    floors,
+                };
+                reader.run(stop.clone()).await;
+            }
+        };
         tokio::join!(
+            read_images,
             claimer.run(stop.clone()),
             gatekeeper.run(concurrency, stop.clone()),
-            controller.run(concurrency, stop),
+            controller.run(concurrency, stop.clone()),
         );
     }
 

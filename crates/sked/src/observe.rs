@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use schedkit_core::KernelRelease;
 use sked_api::SchedExt;
 use sked_plan::kernel::{Kernel, Silence, kernel};
 use sked_plan::names::Names;
@@ -14,6 +15,7 @@ use sked_plan::standing::{Standing, standing};
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed};
 
 use crate::claims::Shares;
+use crate::images::Floors;
 use crate::stores::{SchedExtSeen, Stores, Unreadable, node_key};
 
 /// What there is to see of one SchedExt.
@@ -30,7 +32,7 @@ pub(crate) enum Sight {
 }
 
 /// Everything about one SchedExt.
-pub(crate) fn observe(stores: &Stores, shares: &Shares, key: &ObjectKey) -> Sight {
+pub(crate) fn observe(stores: &Stores, shares: &Shares, floors: &Floors, key: &ObjectKey) -> Sight {
     let seen = stores.schedexts.get(key);
     let schedext = match seen.as_deref() {
         None => return Sight::Gone,
@@ -54,10 +56,16 @@ pub(crate) fn observe(stores: &Stores, shares: &Shares, key: &ObjectKey) -> Sigh
         .flat_map(|live| stores.pods.group(&live.uid))
         .collect();
     let nodes = pods.iter().filter_map(|pod| pod.node.clone());
+    let kernels = nodes.map(|node| (node.clone(), kernel_of(stores, &node)));
+    let kernels: BTreeMap<_, _> = kernels.collect();
+    let floors = floors.of(&schedext);
     Sight::Clear(Box::new(Observed {
-        kernels: nodes
-            .map(|node| (node.clone(), kernel_of(stores, &node)))
-            .collect(),
+        releases: match floors.is_empty() {
+            true => BTreeMap::new(),
+            false => releases(stores, &kernels),
+        },
+        floors,
+        kernels,
         pods,
         refusals: ours().filter_map(|live| refusal(stores, live)).collect(),
         daemonsets,
@@ -65,6 +73,23 @@ pub(crate) fn observe(stores: &Stores, shares: &Shares, key: &ObjectKey) -> Sigh
         schedext,
         now: Timestamp::now(),
     }))
+}
+
+/// The releases of these kernels, of those that can be believed.
+fn releases(
+    stores: &Stores,
+    kernels: &BTreeMap<NodeName, Kernel>,
+) -> BTreeMap<NodeName, KernelRelease> {
+    let believed = kernels
+        .iter()
+        .filter(|(_, kernel)| !matches!(kernel, Kernel::Unknown(_)));
+    let release = |node: &NodeName| {
+        let seen = stores.reports.get(&node_key(node))?;
+        seen.report.release.as_ref()?.parse().ok()
+    };
+    believed
+        .filter_map(|(node, _)| Some((node.clone(), release(node)?)))
+        .collect()
 }
 
 /// What a node's kernel says.

@@ -25,6 +25,8 @@ pub(crate) struct Wake {
     pub(crate) claims: Arc<Notify>,
     /// Wakes [`crate::gates`], by pod.
     pub(crate) gates: Arc<Queue>,
+    /// Wakes [`crate::images`].
+    pub(crate) images: Arc<Notify>,
 }
 
 impl Wake {
@@ -41,6 +43,7 @@ impl Wake {
         };
         if spec(&change.old) != spec(&change.new) {
             self.claims.notify_one();
+            self.images.notify_one();
         }
         if change.new.is_some() {
             self.queue.now(&change.key);

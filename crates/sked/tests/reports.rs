@@ -6,6 +6,7 @@
 
 mod support;
 
+use lab::oci::{Image, Registry};
 use serde_json::{Value, json};
 use support::{Cluster, Manager};
 
@@ -75,6 +76,7 @@ fn gates_and_status_follow_what_can_be_believed() {
 
     a_foreign_scheduler_has_its_node(&site);
     a_kernel_without_sched_ext_is_left_out(&site);
+    a_kernel_that_is_too_old_for_its_image_is_told(&site);
     let log = site.manager.log();
     assert!(
         !log.contains("panicked") && !log.contains("break the rules"),
@@ -122,6 +124,49 @@ fn a_kernel_without_sched_ext_is_left_out(site: &Site) {
     });
 }
 
+/// The image is read from a real registry. The node is not left out, and what the kernel says
+/// counts for more.
+fn a_kernel_that_is_too_old_for_its_image_is_told(site: &Site) {
+    let floor = ("org.schedkit.scheduler.kernel.min-version", "6.12");
+    let labels = [(floor.0.to_owned(), floor.1.to_owned())].into();
+    let image = Image::new("amd64", &[], &["/nothing"], &labels).unwrap();
+    let registry = Registry::new(site.cluster.registry());
+    registry.push_image("scx_new", "1", &image).unwrap();
+    let release = json!({"state": "disabled", "kernelRelease": "6.11.7-backport"});
+    site.report("four", &release);
+    let image = format!("{}/scx_new:1", site.cluster.registry());
+    site.schedext_of("new", "four", &image);
+    let problem = |name: &str| {
+        let path = format!("/status/problems/0/{name}");
+        let problem = site.cluster.look("default", "schedext/new", &path);
+        problem.as_str().unwrap_or_default().to_owned()
+    };
+    site.until("the problem is told", || {
+        (problem("reason") == "KernelTooOld").then_some(())
+    });
+    let message = problem("message");
+    assert!(
+        message.contains("6.11.7-backport is older than 6.12"),
+        "{message}"
+    );
+    assert_eq!(site.owner("four"), Value::Null);
+    site.report(
+        "four",
+        &json!({"state": "enabled", "ops": "lab", "kernelRelease": "6.11.7-backport"}),
+    );
+    site.await_condition("new", "Ready", "True/Attached");
+    assert_eq!(problem("reason"), "");
+    // The images of the other SchedExts are nowhere: said once each, and nothing else came of it.
+    let unread = || {
+        let log = site.manager.log();
+        log.matches("cannot be read, so which kernels").count()
+    };
+    site.until("an image that is nowhere is told", || {
+        (unread() > 0).then_some(())
+    });
+    assert_eq!(unread(), 1, "{}", site.manager.log());
+}
+
 fn enabled(ops: &str) -> Value {
     json!({"state": "enabled", "ops": ops})
 }
@@ -136,13 +181,18 @@ impl Site {
         let cluster = Cluster::crowd("test-sked-reports");
         cluster.namespace("sked-system");
         let (label, value) = lab::crowd::LABEL;
-        for name in ["one", "two", "three"] {
+        for name in ["one", "two", "three", "four"] {
             cluster.node(
                 name,
                 &json!({label: value, "is": name, "kubernetes.io/hostname": name}),
             );
         }
-        let manager = cluster.ready_manager(&[]);
+        let registries = cluster.file(
+            "registries.yaml",
+            &format!("{}: {{security: plain-http}}\n", cluster.registry()),
+        );
+        let registries = format!("--registries={}", registries.display());
+        let manager = cluster.ready_manager(&["--read-images", &registries]);
         Self { cluster, manager }
     }
 
@@ -164,7 +214,11 @@ impl Site {
     }
 
     fn schedext(&self, name: &str, node: &str) {
-        let spec = json!({"sched": "registry.example/scx_lab:1", "nodeSelector": {"is": node}});
+        self.schedext_of(name, node, "registry.example/scx_lab:1");
+    }
+
+    fn schedext_of(&self, name: &str, node: &str, image: &str) {
+        let spec = json!({"sched": image, "nodeSelector": {"is": node}});
         self.cluster.schedext("default", name, &spec);
     }
 

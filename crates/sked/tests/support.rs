@@ -156,6 +156,18 @@ impl Cluster {
         }));
     }
 
+    /// The registry, as this machine reaches it: over plain HTTP.
+    pub(crate) fn registry(&self) -> &str {
+        &self.lab.running().registry
+    }
+
+    /// A file of this name.
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.folder.join(name);
+        std::fs::write(&file, text).unwrap();
+        file
+    }
+
     /// Starts a manager with these words besides the usual ones.
     pub(crate) fn manager(&self, words: &[&str]) -> Manager {
         self.manager_with(self.lab.running().kubeconfig.as_ref().unwrap(), words)
@@ -187,9 +199,7 @@ impl Cluster {
         let words = ["config", "view", "--raw", "-o", "json"];
         let mut config = serde_json::from_str(&self.kubectl(&words)).unwrap();
         change(&mut config);
-        let file = self.folder.join(name);
-        std::fs::write(&file, config.to_string()).unwrap();
-        file
+        self.file(name, &config.to_string())
     }
 
     /// A manager whose caches are filled.

@@ -2,6 +2,7 @@
 
 use schedkit_core::OpsName;
 
+use crate::floor::{TooOld, too_old};
 use crate::kernel::{Kernel, Silence};
 use crate::names::Names;
 use crate::node_state::{NodeState, node_state};
@@ -13,6 +14,8 @@ use crate::part::Part;
 pub(super) struct Placed<'a> {
     pub(super) pod: &'a LivePod,
     pub(super) state: NodeState,
+    /// Whether its kernel is older than what the image asks for.
+    pub(super) too_old: Option<TooOld<'a>>,
 }
 
 /// What a part's schedulers are called, and the pods' template that it was learned from.
@@ -26,6 +29,7 @@ pub(super) fn placed(observed: &Observed) -> Vec<Placed<'_>> {
     let pods = observed.pods.iter().filter(|pod| !pod.deleting);
     pods.map(|pod| Placed {
         state: state(observed, pod, &names),
+        too_old: too_old(observed, pod),
         pod,
     })
     .collect()

@@ -14,8 +14,29 @@ const RESTARTS_WITHOUT_BLAME: i32 = 3;
 /// So long a scheduler may run before its kernel attaches it.
 const ATTACH_DEADLINE: SignedDuration = SignedDuration::from_secs(60);
 
-/// What is wrong with a pod or its node, if anything is.
+/// What is wrong with a pod or its node, if anything is. A kernel that is too old for the image
+/// goes with it, or is told alone while nothing has failed yet.
 pub(super) fn trouble(placed: &Placed<'_>, now: Timestamp) -> Option<Trouble> {
+    let trouble = failure(placed, now);
+    let Some(too_old) = &placed.too_old else {
+        return trouble;
+    };
+    match (trouble, &placed.state) {
+        (Some(trouble), _) => Some(Trouble {
+            message: format!("{}; besides, {too_old}", trouble.message),
+            ..trouble
+        }),
+        (None, NodeState::Attached(_)) => None,
+        (None, _) => Some(Trouble {
+            node: placed.pod.node.clone(),
+            since: Some(placed.pod.created),
+            ..Trouble::overall(Reason::KernelTooOld, too_old.to_string())
+        }),
+    }
+}
+
+/// The same without what the image asks for.
+pub(super) fn failure(placed: &Placed<'_>, now: Timestamp) -> Option<Trouble> {
     let pod = placed.pod;
     let trouble = |reason, message, since| Trouble {
         node: pod.node.clone(),

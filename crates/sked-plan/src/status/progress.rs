@@ -123,5 +123,5 @@ fn is_starting(placed: &Placed<'_>, observed: &Observed) -> bool {
         PodState::Running => placed.state == NodeState::Attaching,
         PodState::Waiting { .. } | PodState::Failed { .. } => false,
     };
-    on_its_way && pods::trouble(placed, observed.now).is_none()
+    on_its_way && pods::failure(placed, observed.now).is_none()
 }

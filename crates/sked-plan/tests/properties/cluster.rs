@@ -63,6 +63,8 @@ impl Cluster {
             pods: fleet.pods.iter().filter(|pod| ours(pod)).cloned().collect(),
             share: claims.shares.get(&uid).cloned().unwrap_or_default(),
             kernels: BTreeMap::new(),
+            floors: BTreeMap::new(),
+            releases: BTreeMap::new(),
             refusals: Vec::new(),
             now: Timestamp::from_second(1_700_000_000).unwrap(),
             daemonsets: fleet.daemonsets,

@@ -161,3 +161,56 @@ fn nodes_that_are_left_out_are_named_with_the_reason() {
         .nodes = 0;
     assert_eq!(words(&said(&observed))[0], "Ready=False/ForeignScheduler");
 }
+
+#[test]
+fn a_kernel_that_is_too_old_for_the_image_is_told_until_it_runs_it() {
+    let mut observed = two_nodes([Kernel::Enabling, Kernel::Enabling]);
+    observed.now = Timestamp::from_second(1010).unwrap();
+    for (node, release) in [("node1", "6.14.0-1-amd64"), ("node2", "6.12.9+deb13")] {
+        let release = release.parse().unwrap();
+        observed.releases.insert(node.into(), release);
+    }
+    let told = |status: &SchedExtStatus| -> Vec<String> {
+        let problems = status.problems.iter();
+        problems
+            .map(|one| format!("{} {}", one.node, one.reason))
+            .collect()
+    };
+    let (plan_before, before) = (plan(&observed), said(&observed));
+    assert_eq!(told(&before), [""; 0]);
+    let image = observed.schedext.spec.sched.clone();
+    for (floor, problems) in [
+        ("6.12.9", &[][..]),
+        ("6.14", &["node2 KernelTooOld"]),
+        ("7.0", &["node1 KernelTooOld", "node2 KernelTooOld"]),
+    ] {
+        observed
+            .floors
+            .insert(image.clone(), floor.parse().unwrap());
+        let status = said(&observed);
+        assert_eq!(told(&status), problems, "{floor}");
+        assert_eq!(words(&status), words(&before), "nothing has failed yet");
+        assert_eq!(plan(&observed), plan_before, "nothing is moved");
+    }
+    let message = &said(&observed).problems[1].message;
+    assert!(
+        message.contains("6.12.9+deb13 is older than 7.0"),
+        "{message}"
+    );
+
+    // A failure keeps its name, and the floor is told beside it.
+    observed.floors.insert(image, "6.14".parse().unwrap());
+    observed.now = Timestamp::from_second(1100).unwrap();
+    let status = said(&observed);
+    assert_eq!(told(&status), ["node1 NotAttached", "node2 NotAttached"]);
+    let besides = |at: usize| status.problems[at].message.contains("older than 6.14");
+    assert_eq!((besides(0), besides(1)), (false, true), "{status:?}");
+
+    // What the kernel says counts for more.
+    for node in ["node1", "node2"] {
+        observed.kernels.insert(node.into(), enabled("lab"));
+    }
+    let status = said(&observed);
+    assert_eq!(told(&status), [""; 0]);
+    assert_eq!(words(&status)[0], "Ready=True/Attached");
+}
