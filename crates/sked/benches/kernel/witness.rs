@@ -111,7 +111,11 @@ impl Witness {
     }
 
     async fn reports(self, reports: Api<SchedExtNode>) {
-        let mut seen = pin!(watcher(reports, watcher::Config::default()).applied_objects());
+        let mut seen = pin!(
+            watcher(reports, watcher::Config::default())
+                .default_backoff()
+                .applied_objects()
+        );
         while let Some(event) = seen.next().await {
             if let Ok(report) = event {
                 let state = report
@@ -124,7 +128,11 @@ impl Witness {
     }
 
     async fn pods(self, pods: Api<Pod>) {
-        let mut seen = pin!(watcher(pods, watcher::Config::default()).applied_objects());
+        let mut seen = pin!(
+            watcher(pods, watcher::Config::default())
+                .default_backoff()
+                .applied_objects()
+        );
         while let Some(event) = seen.next().await {
             let Ok(pod) = event else { continue };
             let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
@@ -136,7 +144,11 @@ impl Witness {
     }
 
     async fn problems(self, nodes: [&str; 2], schedexts: Api<SchedExt>) {
-        let mut seen = pin!(watcher(schedexts, watcher::Config::default()).applied_objects());
+        let mut seen = pin!(
+            watcher(schedexts, watcher::Config::default())
+                .default_backoff()
+                .applied_objects()
+        );
         while let Some(event) = seen.next().await {
             let Ok(schedext) = event else { continue };
             let problems = schedext.status.unwrap_or_default().problems;
