@@ -85,12 +85,11 @@ pub(crate) fn start(args: ManagerArgs) -> Result<(), ManagerError> {
 async fn run(args: ManagerArgs) -> Result<(), ManagerError> {
     let (probes, metrics) = listeners(&args)?;
     let hosts = registries(args.registries.as_deref())?;
-    let registry = registry::Settings {
+    let registry = args.read_images.then(|| registry::Settings {
         hosts,
         ..registry::Settings::default()
-    };
+    });
     let client = client::connect(args.cluster.kubeconfig.as_deref()).await?;
-    let registry = args.read_images.then_some(registry);
     let shared = Shared::new(client, registry, &args);
     shared.watch(&args);
     let (stopper, stop) = stop::pair();

@@ -15,7 +15,8 @@ const RESTARTS_WITHOUT_BLAME: i32 = 3;
 const ATTACH_DEADLINE: SignedDuration = SignedDuration::from_secs(60);
 
 /// What is wrong with a pod or its node, if anything is. A kernel that is too old for the image
-/// goes with it, or is told alone while nothing has failed yet.
+/// goes with it, or is told alone while nothing has failed yet; one without sched_ext is told
+/// elsewhere.
 pub(super) fn trouble(placed: &Placed<'_>, now: Timestamp) -> Option<Trouble> {
     let trouble = failure(placed, now);
     let Some(too_old) = &placed.too_old else {
@@ -26,7 +27,7 @@ pub(super) fn trouble(placed: &Placed<'_>, now: Timestamp) -> Option<Trouble> {
             message: format!("{}; besides, {too_old}", trouble.message),
             ..trouble
         }),
-        (None, NodeState::Attached(_)) => None,
+        (None, NodeState::Attached(_) | NodeState::Unsupported) => None,
         (None, _) => Some(Trouble {
             node: placed.pod.node.clone(),
             since: Some(placed.pod.created),

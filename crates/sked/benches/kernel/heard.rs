@@ -9,11 +9,13 @@ use crate::witness::{Said, Witness, Word};
 /// A sample counts while other virtual machines have no more than this share of the processors.
 const DISTURBED: f64 = 0.15;
 
+/// How long whoever listens may take in a sample that counts, before it is not heard.
+const DEAF: f64 = 60.0;
 const MOST_UNTIL_SAID: f64 = 1.0;
 const MOST_UNTIL_WHY: f64 = 5.0;
 
 /// What each took, in seconds.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Heard {
     why: String,
     report: f64,
@@ -55,14 +57,19 @@ pub(crate) fn heard(witness: &Witness, machine: &Machine, said: &Said) -> Option
     };
     let told = |word: &Word| matches!(word, Word::Problem(Some(reason)) if reason != "Detached" && reason != "NotAttached");
     let reason = took(&told)?;
-    Some(Heard {
+    let heard = Heard {
         why: format!("{:?}", said.word),
         report: took(&|word| matches!(word, Word::Report(state) if state != "enabled"))?,
         pod: took(&|word| *word == Word::Pod(false))?,
         schedext: took(&|word| matches!(word, Word::Problem(Some(_))))?,
         stolen: machine.stolen(said.at, said.at + Duration::from_secs_f64(reason)),
         reason,
-    })
+    };
+    assert!(
+        !heard.counts() || reason < DEAF,
+        "heard too late: {heard:?}"
+    );
+    Some(heard)
 }
 
 /// Says a sample as it comes.

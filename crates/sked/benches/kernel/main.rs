@@ -158,9 +158,7 @@ fn renew(site: &Site, node: &str) {
         let new = names();
         let new = new.trim();
         (!new.is_empty() && new != old.trim()).then(|| {
-            let _ = site
-                .command(&["wait", "--for=condition=Ready", "--timeout=120s", new])
-                .output();
+            site.kubectl(&["wait", "--for=condition=Ready", "--timeout=300s", new]);
         })
     });
 }

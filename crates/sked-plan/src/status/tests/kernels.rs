@@ -207,10 +207,15 @@ fn a_kernel_that_is_too_old_for_the_image_is_told_until_it_runs_it() {
     assert_eq!((besides(0), besides(1)), (false, true), "{status:?}");
 
     // What the kernel says counts for more.
-    for node in ["node1", "node2"] {
-        observed.kernels.insert(node.into(), enabled("lab"));
+    for (kernel, ready) in [
+        (Kernel::Unsupported("6.11".to_owned()), false),
+        (enabled("lab"), true),
+    ] {
+        for node in ["node1", "node2"] {
+            observed.kernels.insert(node.into(), kernel.clone());
+        }
+        let status = said(&observed);
+        assert_eq!(told(&status), [""; 0]);
+        assert_eq!(words(&status)[0] == "Ready=True/Attached", ready);
     }
-    let status = said(&observed);
-    assert_eq!(told(&status), [""; 0]);
-    assert_eq!(words(&status)[0], "Ready=True/Attached");
 }
