@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::key::{KeyPair, Signed};
-use super::sigstore::{SigningError, ask};
+use super::request::{SigningError, ask};
 use super::{IDENTITY, ISSUER};
 use crate::oci::SignatureLayer;
 
