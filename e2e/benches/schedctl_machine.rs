@@ -50,7 +50,7 @@ fn main() -> anyhow::Result<ExitCode> {
 }
 
 struct Bench<'a> {
-    host: &'a Host,
+    host: &'a SchedctlHost,
     node: Node<'a>,
 }
 
