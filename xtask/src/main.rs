@@ -4,6 +4,7 @@
 //! schedctl's man pages and completions; `-- manifests`, with the feature `manifests`, writes what
 //! `config/` and `docs/` derive from sked's types.
 
+mod gate;
 mod layers;
 #[cfg(feature = "man")]
 mod man;
@@ -20,6 +21,22 @@ use anyhow::bail;
 
 fn main() -> anyhow::Result<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    let names = words.get(1..).unwrap_or_default();
+    let run = match words.first().map(String::as_str) {
+        Some("test") => Some(gate::test()?),
+        Some("lint") => Some(gate::lint()?),
+        Some("unit") => Some(gate::unit()?),
+        Some("e2e") => Some(gate::e2e(names)?),
+        Some("long") => Some(gate::long(names)?),
+        _ => None,
+    };
+    if let Some(success) = run {
+        return Ok(if success {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        });
+    }
     let complaints = match words.first().map(String::as_str) {
         Some("tidy") => [layers::check()?, rooms::check(Path::new("."))?].concat(),
         Some("mutants") => mutants::run(Path::new("."), &words[1..])?,
