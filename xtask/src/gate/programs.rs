@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::process::Ended;
 
-const BUILD: &str = "test --workspace --features xtask/manifests --locked --no-run \
+const BUILD: &str = "test --workspace --exclude scx_lab --features xtask/manifests --locked --no-run \
                      --message-format=json-render-diagnostics";
 
 /// A test program as cargo built it.
