@@ -93,7 +93,7 @@ bootstrap:
 	@lab/bootstrap
 
 prepare: bootstrap
-	$(LAB) prepare --nodes 2 $(ALL_SCHEDULERS) --crowd --signing
+	$(LAB) prepare --nodes 2 $(ALL_SCHEDULERS) --kwok --signing
 	$(LAB) tool kustomize
 	$(LAB) tool helm
 	$(LAB) tool prometheus
