@@ -41,7 +41,7 @@ use qemu::Qemu;
 
 /// What this machine itself must have to run a lab. The nodes run on another QEMU than this one,
 /// which is here for the libraries: it needs all that the other one needs.
-const TO_RUN: &[&str] = &["iproute2", "openssh-client", "openssl", "qemu-system-x86"];
+const TO_RUN: &[&str] = &["iproute2", "openssh-client", "qemu-system-x86"];
 /// What it must have to make the nodes' disks.
 const TO_MAKE_DISKS: &[&str] = &["debian-archive-keyring", "e2fsprogs", "kmod", "mmdebstrap"];
 

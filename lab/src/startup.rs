@@ -93,7 +93,7 @@ impl Startup<'_> {
         let pki = parts
             .binaries
             .is_some()
-            .then(|| Pki::make(state.path("pki")))
+            .then(|| Pki::create(state.path("pki")))
             .transpose()?;
         let keys = Keys::make(self.cache, reporter)?;
         let nodes: Vec<_> = (1..=spec.node_count()).map(NodeIdentity::new).collect();
