@@ -102,12 +102,12 @@ bootstrap:
 	@lab/bootstrap
 
 prepare: bootstrap ## What the gate's labs are put together from
-	$(LAB) prepare --nodes 2 --crowd --signing sigstore
+	$(LAB) prepare --nodes 2 --kwok --signing sigstore
 	$(LAB) tool helm
 	$(LAB) tool prometheus
 
 prepare-long: prepare
-	$(LAB) prepare --nodes 2 --scheduler scx_lab --scheduler scx_bpfland --arm64 --crowd --signing cosign
+	$(LAB) prepare --nodes 2 --scheduler scx_lab --scheduler scx_bpfland --arm64 --kwok --signing cosign
 
 mutants: bootstrap ## Changes the verifier in one place at a time: a test must fail each time
 	cargo run --quiet --package xtask -- mutants

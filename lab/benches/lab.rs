@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use lab::{Ground, Lab, Order};
+use lab::{Lab, LabSpec, Topology};
 
 const SAMPLES: u32 = 10;
 
@@ -14,18 +14,18 @@ fn main() -> anyhow::Result<()> {
     let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.lab");
     let up = |ground| {
         let begin = Instant::now();
-        let lab = Lab::up(&Order::new("bench", ground, &labs), |_| {})?;
+        let lab = Lab::up(&LabSpec::new("bench", ground, &labs), |_| {})?;
         anyhow::Ok((lab, begin.elapsed()))
     };
-    let (_, control_plane) = up(Ground::ControlPlane)?;
+    let (_, control_plane) = up(Topology::ControlPlane)?;
     row("control plane ready", control_plane)?;
-    let (machine, booted) = up(Ground::Machine)?;
+    let (machine, booted) = up(Topology::Machine)?;
     row("machine lets us in", booted)?;
     let held = mean(|| run(&machine, "true"))?;
     row("command on a node", held)?;
     row("scx_lab attached", attach(&machine)?)?;
     drop(machine);
-    let (_, cluster) = up(Ground::Cluster)?;
+    let (_, cluster) = up(Topology::Cluster)?;
     row("node Ready in a cluster", cluster)?;
     let ratio = cluster.as_secs_f64() / booted.as_secs_f64();
     writeln!(std::io::stdout(), "{:28} {ratio:8.1}", "cluster / machine")?;
@@ -51,7 +51,7 @@ fn attach(lab: &Lab) -> anyhow::Result<Duration> {
 
 fn run(lab: &Lab, script: &str) -> anyhow::Result<()> {
     let said = lab.node("node1")?.shell(script)?;
-    ensure!(said.status == 0, "{script}: {}", said.err);
+    ensure!(said.status == 0, "{script}: {}", said.stderr);
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use lab::{Ground, Lab, Node, Order, Scheduler};
+use lab::{Lab, LabSpec, Node, Scheduler, Topology};
 
 /// One scheduler's end.
 struct Recording {
@@ -95,10 +95,10 @@ fn main() -> anyhow::Result<()> {
 
 fn all_on(kernel: String) -> anyhow::Result<()> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let order = Order {
+    let order = LabSpec {
         kernel,
         schedulers: vec![Scheduler::ScxLab, Scheduler::ScxBpfland],
-        ..Order::new("record", Ground::Machine, &workspace.join(".lab"))
+        ..LabSpec::new("record", Topology::Machine, &workspace.join(".lab"))
     };
     let lab = Lab::up(&order, |_| {})?;
     let node = lab.node("node1")?;
@@ -138,9 +138,9 @@ fn record(node: &Node<'_>, recording: &Recording, folder: &Path) -> anyhow::Resu
         {{ echo 1 >/sys/devices/system/cpu/cpu1/online; podman rm --force --time 30 r; }} >&2"
     );
     let said = node.shell(&script)?;
-    anyhow::ensure!(said.status == 0, "{name}: {}", said.words());
+    anyhow::ensure!(said.status == 0, "{name}: {}", said.text());
     let file: PathBuf = folder.join(format!("{name}.txt"));
-    fs::write(&file, &said.out).with_context(|| file.display().to_string())?;
-    writeln!(std::io::stdout(), "{name}: {} bytes", said.out.len())?;
+    fs::write(&file, &said.stdout).with_context(|| file.display().to_string())?;
+    writeln!(std::io::stdout(), "{name}: {} bytes", said.stdout.len())?;
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use lab::cache::Cache;
-use lab::ground::DEFAULT_KERNEL;
-use lab::{Goal, Ground, Order, Scheduler, State};
+use lab::spec::DEFAULT_KERNEL;
+use lab::{Goal, LabSpec, Scheduler, State, Topology};
 
 /// Real sched_ext kernels and a real Kubernetes on one small machine.
 #[derive(Debug, Parser)]
@@ -31,8 +31,8 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "Examples:
   lab up --nodes 2                    a cluster of two nodes; Ctrl-C ends it
   lab up --detach                     the same with one node, in the background
-  lab up --ground machine             one virtual machine without Kubernetes
-  lab up --ground registry            registries only, with scheduler images in them
+  lab up --topology machine             one virtual machine without Kubernetes
+  lab up --topology registry            registries only, with scheduler images in them
   lab exec node1 -- cat /sys/kernel/sched_ext/state
   lab cp ./scx_mine node1:/tmp/       copy a file to a node
   lab logs node1/kubelet              what the kubelet there says
@@ -98,7 +98,7 @@ pub(crate) enum Verb {
     },
     /// What `up` starts in namespaces of its own; not for people.
     #[command(hide = true)]
-    Keeper,
+    Supervisor,
 }
 
 /// A program that no lab runs.
@@ -122,14 +122,14 @@ pub(crate) struct Wanted {
     #[arg(long, default_value = DEFAULT_KERNEL, value_name = "VERSION")]
     kernel: String,
     /// How much of a cluster.
-    #[arg(long, value_enum, default_value_t = Ground::Cluster)]
-    ground: Ground,
+    #[arg(long, value_enum, default_value_t = Topology::Cluster)]
+    topology: Topology,
     /// Which schedulers' images the registry holds; repeat for several.
     #[arg(long = "scheduler", value_enum, default_values_t = [Scheduler::ScxLab], value_name = "NAME")]
     schedulers: Vec<Scheduler>,
-    /// Let kwok play nodes that are objects only: create Nodes labelled lab.schedkit.io/crowd=true.
+    /// Let kwok play nodes that are objects only: create Nodes labelled lab.schedkit.io/kwok=true.
     #[arg(long)]
-    crowd: bool,
+    kwok: bool,
     /// Hold ready what signs and verifies: cosign 2 and 3, and a Sigstore of our own.
     #[arg(long)]
     signing: bool,
@@ -162,40 +162,40 @@ pub(crate) enum Output {
 impl Args {
     /// The state of the lab that is meant.
     pub(crate) fn state(&self) -> State {
-        State::new(self.plain_order().state)
+        State::new(self.default_spec().state)
     }
 
     /// The cache that is meant.
     pub(crate) fn cache(&self) -> Cache {
-        Cache::new(self.plain_order().cache)
+        Cache::new(self.default_spec().cache)
     }
 
     /// The order for `up`.
-    pub(crate) fn order(&self, up: &Up) -> Order {
-        Order {
+    pub(crate) fn spec(&self, up: &Up) -> LabSpec {
+        LabSpec {
             api_port: up.api_port,
             registry_port: up.registry_port,
             goal: Goal::Running,
-            ..self.prepare_order(&up.wanted)
+            ..self.prepare_spec(&up.wanted)
         }
     }
 
     /// The order for `prepare`.
-    pub(crate) fn prepare_order(&self, wanted: &Wanted) -> Order {
-        Order {
+    pub(crate) fn prepare_spec(&self, wanted: &Wanted) -> LabSpec {
+        LabSpec {
             goal: Goal::Prepared,
-            ground: wanted.ground,
+            topology: wanted.topology,
             nodes: wanted.nodes,
             kernel: wanted.kernel.clone(),
             schedulers: wanted.schedulers.clone(),
-            crowd: wanted.crowd,
+            kwok: wanted.kwok,
             signing: wanted.signing,
-            ..self.plain_order()
+            ..self.default_spec()
         }
     }
 
-    fn plain_order(&self) -> Order {
-        Order::new(&self.name, Ground::Cluster, &self.state)
+    fn default_spec(&self) -> LabSpec {
+        LabSpec::new(&self.name, Topology::Cluster, &self.state)
     }
 }
 

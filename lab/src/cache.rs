@@ -29,7 +29,7 @@ pub struct Cache {
 pub struct Key(String);
 
 impl Key {
-    /// A key over everything that goes into a part. Order matters; borders between the
+    /// A key over everything that goes into a part. LabSpec matters; borders between the
     /// ingredients count, so that `["ab", "c"]` and `["a", "bc"]` differ.
     pub fn of<I: AsRef<[u8]>>(ingredients: impl IntoIterator<Item = I>) -> Self {
         let mut hash = Sha256::new();

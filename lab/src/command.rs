@@ -1,4 +1,4 @@
-//! Runs other programs, and turns their failure into a sentence with their last words.
+//! Runs other programs, and turns their failure into a message with their last words.
 //!
 //! Everything the lab does to the machine goes through here or through [`crate::service`] (for
 //! what keeps running). It never runs a shell.
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 /// How many lines of a failed program's output are worth showing.
-const LAST_WORDS: usize = 12;
+const TAIL_LINES: usize = 12;
 
 /// Why a program did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -23,14 +23,14 @@ pub enum CommandError {
         source: io::Error,
     },
     /// The program said no.
-    #[error("`{command}` failed with {status}{last_words}")]
+    #[error("`{command}` failed with {status}{output_tail}")]
     Failed {
         /// The program and its arguments.
         command: String,
         /// How it ended.
         status: ExitStatus,
         /// Its last lines, each on a line of its own and indented; may be empty.
-        last_words: String,
+        output_tail: String,
     },
     /// The file that takes its output could not be written.
     #[error("cannot write {path}")]
@@ -91,13 +91,13 @@ pub fn append(log: &Path) -> Result<std::fs::File, CommandError> {
     })
 }
 
-/// The last non-empty lines of a text, indented, ready to stand under a sentence.
-pub fn last_words(text: &str) -> String {
+/// The last non-empty lines of a text, indented, ready to stand under a message.
+pub fn output_tail(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
-    lines[lines.len().saturating_sub(LAST_WORDS)..]
+    lines[lines.len().saturating_sub(TAIL_LINES)..]
         .iter()
         .map(|line| format!("\n    {line}"))
         .collect()
@@ -118,7 +118,7 @@ fn failed(command: &Command, status: ExitStatus, text: &str) -> CommandError {
     CommandError::Failed {
         command: words.join(" "),
         status,
-        last_words: last_words(text),
+        output_tail: output_tail(text),
     }
 }
 
@@ -156,8 +156,8 @@ mod tests {
     #[test]
     fn only_the_last_lines_are_shown() {
         let text: String = (0..100).map(|n| format!("line {n}\n\n")).collect();
-        let words = last_words(&text);
-        assert_eq!(words.lines().count(), LAST_WORDS + 1);
+        let words = output_tail(&text);
+        assert_eq!(words.lines().count(), TAIL_LINES + 1);
         assert!(words.ends_with("line 99"));
     }
 }

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::crowd;
+use crate::kwok;
 use crate::network::{self, API};
 use crate::parts::kube::Binaries;
 use crate::pki::{self, Identity, Pki, PkiError};
@@ -17,7 +17,7 @@ const ETCD: &str = "http://127.0.0.1:2379";
 const PEER: &str = "http://127.0.0.1:2380";
 
 /// Generous, because emulated nodes boot on the same processors meanwhile.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Why the control plane is not there.
 #[derive(Debug, thiserror::Error)]
@@ -39,18 +39,18 @@ pub fn start(
     binaries: &Binaries,
     pki: &Pki,
     outside: &str,
-    crowd: Option<&Path>,
+    kwok: Option<&Path>,
 ) -> Result<Vec<Service>, ControlPlaneError> {
     let inside = format!("https://{API}");
     let admin = pki.client("admin", "admin", "system:masters")?;
     write_kubeconfig(&state.path("kubeconfig"), outside, pki, &admin)?;
     let etcd = start_etcd(state, binaries)?;
-    let pace = Pace::of(crowd);
+    let pace = Pace::of(kwok);
     let mut api_server = start_api_server(state, binaries, pki, pace)?;
     let (kubectl, config) = (binaries.program("kubectl"), state.path("kubeconfig"));
     let server = inside.clone();
     let readyz = move || {
-        network::insider(&kubectl)
+        network::without_proxies(&kubectl)
             .arg("--kubeconfig")
             .arg(&config)
             .args([
@@ -64,16 +64,16 @@ pub fn start(
             .output()
             .is_ok_and(|output| output.status.success())
     };
-    api_server.ready_when(PATIENCE, move || listens(API) && readyz())?;
+    api_server.ready_when(TIMEOUT, move || listens(API) && readyz())?;
     let mut controller_manager = start_controller_manager(state, binaries, pki, &inside, pace)?;
     let mut scheduler = start_scheduler(state, binaries, pki, &inside, pace)?;
     let own = |port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
-    controller_manager.ready_when(PATIENCE, move || listens(own(10257)))?;
-    scheduler.ready_when(PATIENCE, move || listens(own(10259)))?;
+    controller_manager.ready_when(TIMEOUT, move || listens(own(10257)))?;
+    scheduler.ready_when(TIMEOUT, move || listens(own(10259)))?;
     let mut services = vec![etcd, api_server, controller_manager, scheduler];
-    if let Some(program) = crowd {
+    if let Some(program) = kwok {
         let config = state.path("kubeconfig");
-        services.push(crowd::start(state, program, &inside, &config)?);
+        services.push(kwok::start(state, program, &inside, &config)?);
     }
     Ok(services)
 }
@@ -83,18 +83,18 @@ pub fn start(
 #[derive(Clone, Copy)]
 enum Pace {
     Usual,
-    Crowd,
+    Kwok,
 }
 
 impl Pace {
-    fn of(crowd: Option<&Path>) -> Self {
-        crowd.map_or(Self::Usual, |_| Self::Crowd)
+    fn of(kwok: Option<&Path>) -> Self {
+        kwok.map_or(Self::Usual, |_| Self::Kwok)
     }
 
     fn flags(self) -> &'static [&'static str] {
         match self {
             Self::Usual => &[],
-            Self::Crowd => &["--kube-api-qps=1000", "--kube-api-burst=1000"],
+            Self::Kwok => &["--kube-api-qps=1000", "--kube-api-burst=1000"],
         }
     }
 
@@ -102,14 +102,14 @@ impl Pace {
     fn admission(self) -> &'static [&'static str] {
         match self {
             Self::Usual => &[],
-            Self::Crowd => &["--disable-admission-plugins=TaintNodesByCondition"],
+            Self::Kwok => &["--disable-admission-plugins=TaintNodesByCondition"],
         }
     }
 
-    fn patience(self) -> &'static [&'static str] {
+    fn timeout(self) -> &'static [&'static str] {
         match self {
             Self::Usual => &[],
-            Self::Crowd => {
+            Self::Kwok => {
                 &["--controllers=*,-node-lifecycle-controller,-taint-eviction-controller"]
             }
         }
@@ -121,7 +121,7 @@ fn listens(address: SocketAddrV4) -> bool {
 }
 
 fn start_etcd(state: &State, binaries: &Binaries) -> Result<Service, ControlPlaneError> {
-    let mut etcd = network::insider(binaries.program("etcd"));
+    let mut etcd = network::without_proxies(binaries.program("etcd"));
     etcd.arg("--data-dir")
         .arg(state.path("etcd"))
         .args(["--unsafe-no-fsync", "--log-level=error"]);
@@ -150,7 +150,7 @@ fn start_api_server(
     let own = pki.api_server()?;
     let to_kubelets = pki.client("api-server-to-kubelet", "api-server", "system:masters")?;
     let authority = pki.authority();
-    let mut command = network::insider(binaries.program("kube-apiserver"));
+    let mut command = network::without_proxies(binaries.program("kube-apiserver"));
     command.args([
         &format!("--etcd-servers={ETCD}"),
         "--bind-address=0.0.0.0",
@@ -203,13 +203,13 @@ fn start_controller_manager(
     )?;
     let config = state.path("controller-manager.kubeconfig");
     write_kubeconfig(&config, server, pki, &who)?;
-    let mut command = network::insider(binaries.program("kube-controller-manager"));
+    let mut command = network::without_proxies(binaries.program("kube-controller-manager"));
     command.args([
         "--bind-address=127.0.0.1",
         "--leader-elect=false",
         "--use-service-account-credentials",
     ]);
-    command.args(pace.flags()).args(pace.patience());
+    command.args(pace.flags()).args(pace.timeout());
     command.arg("--kubeconfig").arg(&config);
     command
         .arg("--service-account-private-key-file")
@@ -232,7 +232,7 @@ fn start_scheduler(
     let who = pki.client("scheduler", "system:kube-scheduler", "lab")?;
     let config = state.path("scheduler.kubeconfig");
     write_kubeconfig(&config, server, pki, &who)?;
-    let mut command = network::insider(binaries.program("kube-scheduler"));
+    let mut command = network::without_proxies(binaries.program("kube-scheduler"));
     command
         .args(["--bind-address=127.0.0.1", "--leader-elect=false"])
         .args(pace.flags())

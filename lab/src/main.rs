@@ -14,8 +14,8 @@ fn main() -> ExitCode {
     match verb::run(&Args::parse()) {
         Ok(code) => code,
         Err(error) => {
-            let sentence = lab::sentence(error.as_ref());
-            let _ = writeln!(std::io::stderr(), "lab: {sentence}");
+            let message = lab::error_chain(error.as_ref());
+            let _ = writeln!(std::io::stderr(), "lab: {message}");
             ExitCode::FAILURE
         }
     }

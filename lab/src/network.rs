@@ -1,15 +1,15 @@
 //! The lab's own network: a network namespace with a bridge, so that nothing in it can collide
-//! with this machine or with another lab, and doors that lead into it from this machine's loopback.
+//! with this machine or with another lab, and forwards that lead into it from this machine's loopback.
 //!
 //! ```text
 //!   this machine                 the lab's namespace                      node 1 (VM)
-//!   127.0.0.1:PORT ── door ──▶ 10.77.0.1:6443  API server          10.77.0.11   pods 10.244.1.0/24
-//!   127.0.0.1:PORT ── door ──▶ 10.77.0.1:5000  registry     bridge ── tap1
-//!   127.0.0.1:PORT ── door ──▶ 10.77.0.1:5001  registry with referrers (ground `registry`)
+//!   127.0.0.1:PORT ── forward ──▶ 10.77.0.1:6443  API server          10.77.0.11   pods 10.244.1.0/24
+//!   127.0.0.1:PORT ── forward ──▶ 10.77.0.1:5000  registry     bridge ── tap1
+//!   127.0.0.1:PORT ── forward ──▶ 10.77.0.1:5001  registry with referrers (topology `registry`)
 //!                              127.0.0.1:…     etcd, …            ── tap2     10.77.0.12 …
 //! ```
 //!
-//! The namespace belongs to the keeper's private mounts: it is gone when the keeper is.
+//! The namespace belongs to the supervisor's private mounts: it is gone when the supervisor is.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -56,13 +56,13 @@ pub enum NetworkError {
 }
 
 /// A listening port on this machine's loopback that will lead into the lab.
-pub struct Door {
+pub struct PortForward {
     listener: TcpListener,
     port: u16,
 }
 
-impl Door {
-    /// Opens a door at a fixed or at any free port. Bound from here on, so nobody can take it.
+impl PortForward {
+    /// Opens a forward at a fixed or at any free port. Bound from here on, so nobody can take it.
     pub fn open(port: Option<u16>) -> Result<Self, NetworkError> {
         let wanted = port.unwrap_or(0);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).map_err(|source| {
@@ -81,8 +81,8 @@ impl Door {
     }
 
     /// Leads every visitor to `inside` from now on. Call it from a thread that has entered the
-    /// lab's network: threads inherit it, while the door itself stays outside where it was opened.
-    pub fn lead_to(self, inside: SocketAddrV4) {
+    /// lab's network: threads inherit it, while the forward itself stays outside where it was opened.
+    pub fn forward_to(self, inside: SocketAddrV4) {
         std::thread::spawn(move || {
             for visitor in self.listener.incoming().flatten() {
                 std::thread::spawn(move || guide(&visitor, inside.into()));
@@ -158,7 +158,7 @@ const PROXIES: [&str; 6] = [
 ];
 
 /// A program that speaks to others in the lab's network, and to nobody else.
-pub fn insider(program: impl AsRef<std::ffi::OsStr>) -> Command {
+pub fn without_proxies(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     for variable in PROXIES {
         command.env_remove(variable);
@@ -196,8 +196,11 @@ mod tests {
 
     #[test]
     fn a_taken_port_is_named_with_its_remedy() {
-        let holder = Door::open(None).unwrap();
-        let error = Door::open(Some(holder.port())).err().unwrap().to_string();
+        let holder = PortForward::open(None).unwrap();
+        let error = PortForward::open(Some(holder.port()))
+            .err()
+            .unwrap()
+            .to_string();
         assert!(
             error.contains(&format!("port {} on 127.0.0.1 is taken", holder.port())),
             "{error}"
@@ -210,9 +213,9 @@ mod tests {
         let SocketAddr::V4(address) = inside.local_addr().unwrap() else {
             panic!("not an IPv4 address");
         };
-        let door = Door::open(None).unwrap();
-        let port = door.port();
-        door.lead_to(address);
+        let forward = PortForward::open(None).unwrap();
+        let port = forward.port();
+        forward.forward_to(address);
         let mut visitor = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
         visitor.write_all(b"ping").unwrap();
         visitor.shutdown(Shutdown::Write).unwrap();

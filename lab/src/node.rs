@@ -1,7 +1,7 @@
 //! One node of a running lab, as a test holds it: commands, files, background jobs, daemons and
 //! what its kernel said.
 //!
-//! Everything goes through the one connection that the keeper holds open.
+//! Everything goes through the one connection that the supervisor holds open.
 
 mod job;
 mod kernel_log;
@@ -27,11 +27,11 @@ pub struct Node<'a> {
 
 /// What a program on a node said, and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct CommandOutput {
     /// Standard output.
-    pub out: String,
+    pub stdout: String,
     /// Standard error.
-    pub err: String,
+    pub stderr: String,
     /// The exit status; 255 when the node cannot be reached.
     pub status: i32,
 }
@@ -49,7 +49,7 @@ pub enum Daemon {
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// A command ended badly that must not.
-    #[error("{node}: `{command}` failed with status {status}: {last_words}")]
+    #[error("{node}: `{command}` failed with status {status}: {output_tail}")]
     Failed {
         /// Which node.
         node: String,
@@ -58,17 +58,17 @@ pub enum NodeError {
         /// Its status.
         status: i32,
         /// What it said.
-        last_words: String,
+        output_tail: String,
     },
     /// Something did not happen.
-    #[error("{node}: {what}: not within {patience:?}")]
+    #[error("{node}: {what}: not within {timeout:?}")]
     Late {
         /// Which node.
         node: String,
         /// What was waited for.
         what: String,
         /// For how long.
-        patience: Duration,
+        timeout: Duration,
     },
     /// ssh could not be run.
     #[error("cannot reach the node")]
@@ -109,13 +109,13 @@ impl<'a> Node<'a> {
     }
 
     /// Runs a command there to its end.
-    pub fn run(&self, words: &[impl AsRef<str>]) -> io::Result<Said> {
+    pub fn run(&self, words: &[impl AsRef<str>]) -> io::Result<CommandOutput> {
         let output = self.command(words).stdin(Stdio::null()).output()?;
-        Ok(Said::from(output))
+        Ok(CommandOutput::from(output))
     }
 
     /// Runs a shell script there to its end.
-    pub fn shell(&self, script: &str) -> io::Result<Said> {
+    pub fn shell(&self, script: &str) -> io::Result<CommandOutput> {
         self.run(&["bash", "-c", script])
     }
 
@@ -141,7 +141,7 @@ impl<'a> Node<'a> {
             // A node that does not take it says why itself.
             let _ = input.write_all(bytes);
         }
-        let said = Said::from(child.wait_with_output()?);
+        let said = CommandOutput::from(child.wait_with_output()?);
         self.judge(&format!("write {path}"), &said).map(drop)
     }
 
@@ -172,7 +172,7 @@ impl<'a> Node<'a> {
     pub fn eventually<T>(
         &self,
         what: &str,
-        patience: Duration,
+        timeout: Duration,
         mut ask: impl FnMut() -> Result<Option<T>, NodeError>,
     ) -> Result<T, NodeError> {
         let begin = Instant::now();
@@ -180,42 +180,42 @@ impl<'a> Node<'a> {
             if let Some(answer) = ask()? {
                 return Ok(answer);
             }
-            if begin.elapsed() >= patience {
+            if begin.elapsed() >= timeout {
                 return Err(NodeError::Late {
                     node: self.name.to_owned(),
                     what: what.to_owned(),
-                    patience,
+                    timeout,
                 });
             }
             std::thread::sleep(Duration::from_millis(100));
         }
     }
 
-    fn judge(&self, command: &str, said: &Said) -> Result<String, NodeError> {
+    fn judge(&self, command: &str, said: &CommandOutput) -> Result<String, NodeError> {
         if said.status == 0 {
-            return Ok(said.out.trim_end().to_owned());
+            return Ok(said.stdout.trim_end().to_owned());
         }
         Err(NodeError::Failed {
             node: self.name.to_owned(),
             command: command.to_owned(),
             status: said.status,
-            last_words: said.words().trim().to_owned(),
+            output_tail: said.text().trim().to_owned(),
         })
     }
 }
 
-impl Said {
+impl CommandOutput {
     /// Both streams, one after the other.
-    pub fn words(&self) -> String {
-        format!("{}{}", self.out, self.err)
+    pub fn text(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
     }
 }
 
-impl From<Output> for Said {
+impl From<Output> for CommandOutput {
     fn from(output: Output) -> Self {
         Self {
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
             status: output.status.code().unwrap_or(255),
         }
     }

@@ -5,11 +5,11 @@
 //! slow ones side by side.
 
 pub mod containerd;
-pub mod crowd;
 mod golang;
 pub mod install_tool;
 pub mod kernel;
 pub mod kube;
+pub mod kwok;
 pub mod monitoring;
 pub mod prometheus;
 pub mod qemu;
@@ -29,32 +29,33 @@ use crate::cache::{Cache, CacheError};
 use crate::command::CommandError;
 use crate::debian::{self, Archive, DebianError};
 use crate::disk::DiskError;
-use crate::ground::{Goal, Ground, Order};
 use crate::oci::{Image, Index};
 use crate::preflight::{self, PreflightError};
 use crate::progress::Reporter;
 use crate::signing::Tools;
+use crate::spec::{Goal, LabSpec};
+use crate::topology::Topology;
 use kernel::{Equipment, Kernel, KernelError};
 use kube::Binaries;
 use qemu::Qemu;
 
 /// What this machine itself must have to run a lab. The nodes run on another QEMU than this one,
 /// which is here for the libraries: it needs all that the other one needs.
-const TO_RUN: &[&str] = &["iproute2", "openssh-client", "openssl", "qemu-system-x86"];
+const TO_RUN: &[&str] = &["iproute2", "openssh-client", "qemu-system-x86"];
 /// What it must have to make the nodes' disks.
 const TO_MAKE_DISKS: &[&str] = &["debian-archive-keyring", "e2fsprogs", "kmod", "mmdebstrap"];
 
 /// Everything one lab needs.
 pub struct Parts {
-    /// Kubernetes, where the ground has it.
+    /// Kubernetes, where the topology has it.
     pub binaries: Option<Binaries>,
-    /// kwok, if a crowd of nodes was asked for.
-    pub crowd: Option<PathBuf>,
-    /// What nodes run on and boot from, where the ground has nodes.
+    /// kwok, if a kwok of nodes was asked for.
+    pub kwok: Option<PathBuf>,
+    /// What nodes run on and boot from, where the topology has nodes.
     pub node: Option<NodeParts>,
     /// The registry's program.
     pub registry: PathBuf,
-    /// The program of the registry with the referrers API, where the ground has one.
+    /// The program of the registry with the referrers API, where the topology has one.
     pub referrers: Option<PathBuf>,
     /// What signs and verifies, if it was asked for.
     pub tools: Option<Tools>,
@@ -124,9 +125,9 @@ pub enum PartError {
 
 /// Gives all parts of a lab; makes what is missing. Whatever can be known to fail fails before
 /// anything slow begins, and with nothing missing nothing is fetched or built.
-pub fn gather(cache: &Cache, order: &Order, reporter: &Reporter) -> Result<Parts, PartError> {
-    let missing = Missing::look(cache, order);
-    preflight::check(cache, order, &missing)?;
+pub fn gather(cache: &Cache, spec: &LabSpec, reporter: &Reporter) -> Result<Parts, PartError> {
+    let missing = Missing::look(cache, spec);
+    preflight::check(cache, spec, &missing)?;
     let archive = Archive::of_nodes(cache)?;
     let release = match (&missing.kernel, missing.anything()) {
         (_, false) => None,
@@ -142,14 +143,14 @@ pub fn gather(cache: &Cache, order: &Order, reporter: &Reporter) -> Result<Parts
         let what = format!("installing {}", missing.packages.join(", "));
         reporter.step(what, || debian::install(cache, &missing.packages))?;
     }
-    make(cache, order, reporter, &archive, release)
+    make(cache, spec, reporter, &archive, release)
 }
 
 /// What is built with Go, as far as it is wanted.
 #[derive(Default)]
 struct GoPrograms {
     binaries: Option<Binaries>,
-    crowd: Option<PathBuf>,
+    kwok: Option<PathBuf>,
     referrers: Option<PathBuf>,
     tools: Option<Tools>,
 }
@@ -165,7 +166,7 @@ enum Yield {
 /// first that fails ends it all at once: the others are left behind and die with the process.
 fn make(
     cache: &Cache,
-    order: &Order,
+    spec: &LabSpec,
     reporter: &Reporter,
     archive: &Archive,
     release: Option<KernelRelease>,
@@ -173,7 +174,7 @@ fn make(
     let (sender, yields) = mpsc::channel();
     let shop = Shop {
         cache: cache.clone(),
-        order: order.clone(),
+        spec: spec.clone(),
         reporter: reporter.clone(),
         archive: archive.clone(),
         release,
@@ -197,7 +198,7 @@ fn make(
     }
     let GoPrograms {
         binaries,
-        crowd,
+        kwok,
         referrers,
         tools,
     } = programs;
@@ -207,7 +208,7 @@ fn make(
     }
     Ok(Parts {
         binaries,
-        crowd,
+        kwok,
         node,
         registry,
         referrers,
@@ -220,7 +221,7 @@ fn make(
 #[derive(Clone)]
 struct Shop {
     cache: Cache,
-    order: Order,
+    spec: LabSpec,
     reporter: Reporter,
     archive: Archive,
     release: Option<KernelRelease>,
@@ -228,20 +229,20 @@ struct Shop {
 
 impl Shop {
     fn go(&self) -> Result<Yield, PartError> {
-        let (order, cache, reporter) = (&self.order, &self.cache, &self.reporter);
-        let (kubernetes, referrers) = (order.ground.has_kubernetes(), order.ground.has_referrers());
+        let (spec, cache, reporter) = (&self.spec, &self.cache, &self.reporter);
+        let (kubernetes, referrers) = (
+            spec.topology.has_kubernetes(),
+            spec.topology.has_referrers(),
+        );
         Ok(Yield::Go(GoPrograms {
             binaries: kubernetes
                 .then(|| kube::make(cache, reporter))
                 .transpose()?,
-            crowd: order
-                .crowd
-                .then(|| crowd::make(cache, reporter))
-                .transpose()?,
+            kwok: spec.kwok.then(|| kwok::make(cache, reporter)).transpose()?,
             referrers: referrers
                 .then(|| signing::make_sigstore(cache, reporter))
                 .transpose()?,
-            tools: order
+            tools: spec
                 .signing
                 .then(|| signing::make(cache, reporter))
                 .transpose()?,
@@ -250,8 +251,8 @@ impl Shop {
 
     fn rust(&self) -> Result<Yield, PartError> {
         let mut stock = Vec::new();
-        if self.order.ground.has_schedulers() {
-            for which in &self.order.schedulers {
+        if self.spec.topology.has_schedulers() {
+            for which in &self.spec.schedulers {
                 stock.extend(scheduler::stock(&self.cache, *which, &self.reporter)?);
             }
         }
@@ -261,17 +262,17 @@ impl Shop {
     fn debian(&self) -> Result<Yield, PartError> {
         let Self {
             cache,
-            order,
+            spec,
             reporter,
             archive,
             release,
         } = self;
         let registry = registry::make(cache, reporter)?;
-        if !order.ground.has_nodes() {
+        if !spec.topology.has_nodes() {
             return Ok(Yield::Debian(registry, None));
         }
         let qemu = qemu::make(cache, reporter)?;
-        let kernel = match (kernel::cached(cache, &order.kernel), release) {
+        let kernel = match (kernel::cached(cache, &spec.kernel), release) {
             (Some(kernel), _) => kernel,
             (None, Some(release)) => kernel::make(cache, archive, reporter, release.clone())?,
             // Somebody emptied the cache between the look and now.
@@ -279,10 +280,10 @@ impl Shop {
                 cache,
                 archive,
                 reporter,
-                kernel::newest(archive, &order.kernel)?,
+                kernel::newest(archive, &spec.kernel)?,
             )?,
         };
-        if kernel.equipment == Equipment::Bare && order.ground.has_kubernetes() {
+        if kernel.equipment == Equipment::Bare && spec.topology.has_kubernetes() {
             return Err(KernelError::Bare(kernel.release).into());
         }
         let root_disk = root_disk::make(cache, archive, reporter)?;
@@ -315,33 +316,33 @@ pub struct Missing {
 }
 
 impl Missing {
-    fn look(cache: &Cache, order: &Order) -> Self {
-        let nodes = order.ground.has_nodes();
-        let signing = (order.signing && signing::is_missing(cache))
-            || (order.ground.has_referrers() && signing::is_sigstore_missing(cache));
-        let rust = order.ground.has_schedulers()
-            && order
+    fn look(cache: &Cache, spec: &LabSpec) -> Self {
+        let nodes = spec.topology.has_nodes();
+        let signing = (spec.signing && signing::is_missing(cache))
+            || (spec.topology.has_referrers() && signing::is_sigstore_missing(cache));
+        let rust = spec.topology.has_schedulers()
+            && spec
                 .schedulers
                 .iter()
                 .any(|which| scheduler::is_missing(cache, *which));
         let kernel =
-            (nodes && kernel::cached(cache, &order.kernel).is_none()).then(|| order.kernel.clone());
+            (nodes && kernel::cached(cache, &spec.kernel).is_none()).then(|| spec.kernel.clone());
         let disk = nodes && root_disk::is_missing(cache);
         let mut packages = TO_RUN.to_vec();
         if kernel.is_some() || disk {
             packages.extend(TO_MAKE_DISKS);
         }
         // `prepare` readies this machine for work on the schedulers themselves, too.
-        if rust || order.goal == Goal::Prepared {
+        if rust || spec.goal == Goal::Prepared {
             packages.extend(scheduler::PACKAGES);
         }
-        if order.ground == Ground::Cluster && support::is_missing(cache) {
+        if spec.topology == Topology::Cluster && support::is_missing(cache) {
             packages.extend(support::PACKAGES);
         }
         Self {
             packages: debian::missing_packages(&packages),
-            go: (order.ground.has_kubernetes() && kube::is_missing(cache))
-                || (order.crowd && crowd::is_missing(cache)),
+            go: (spec.topology.has_kubernetes() && kube::is_missing(cache))
+                || (spec.kwok && kwok::is_missing(cache)),
             signing,
             rust,
             debian: disk || (nodes && qemu::is_missing(cache)) || registry::is_missing(cache),

@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 
 use crate::cache::Cache;
 use crate::environment;
-use crate::ground::Order;
 use crate::parts::Missing;
+use crate::spec::LabSpec;
 
 const GIB: u64 = 1 << 30;
 
@@ -70,7 +70,7 @@ pub fn root() -> Result<(), PreflightError> {
 }
 
 /// Everything else, for what is wanted and what is missing.
-pub fn check(cache: &Cache, order: &Order, missing: &Missing) -> Result<(), PreflightError> {
+pub fn check(cache: &Cache, spec: &LabSpec, missing: &Missing) -> Result<(), PreflightError> {
     architecture()?;
     if missing.go {
         toolchain("go", "version", "Go", "Kubernetes", "https://go.dev/dl")?;
@@ -87,13 +87,13 @@ pub fn check(cache: &Cache, order: &Order, missing: &Missing) -> Result<(), Pref
             "https://rustup.rs",
         )?;
     }
-    if order.node_count() > 0 {
+    if spec.node_count() > 0 {
         tun()?;
     }
     rooms(&[
         (
-            &order.state,
-            GIB * (1 + u64::from(order.node_count())),
+            &spec.state,
+            GIB * (1 + u64::from(spec.node_count())),
             "--state",
         ),
         (cache.root(), room_to_make(missing), environment::CACHE),

@@ -1,7 +1,7 @@
-//! What the keeper tells the one who asked for a lab: which step runs, how long it took, and
+//! What the supervisor tells the one who asked for a lab: which step runs, how long it took, and
 //! whether the lab is ready.
 //!
-//! The keeper writes one JSON object a line to its standard output ([`Reporter`]); whoever
+//! The supervisor writes one JSON object a line to its standard output ([`Reporter`]); whoever
 //! started it reads them back ([`Event`]). Drawing them is for whoever reads.
 
 use std::io::Write;
@@ -41,11 +41,11 @@ pub enum Event {
     /// The lab could not come up; nothing of it is left.
     Failed {
         /// What happened and what to do, as a person reads it.
-        sentence: String,
+        message: String,
     },
 }
 
-/// The keeper's end: cheap to clone, usable from several threads.
+/// The supervisor's end: cheap to clone, usable from several threads.
 #[derive(Clone)]
 pub struct Reporter {
     sink: Arc<Mutex<Box<dyn Write + Send>>>,
@@ -80,7 +80,7 @@ impl Reporter {
         result
     }
 
-    /// Sends one event, or the answer to a demand. That nobody listens any more is no reason to
+    /// Sends one event, or the answer to a request. That nobody listens any more is no reason to
     /// stop: a detached lab outlives the command that started it.
     pub fn send(&self, event: &impl Serialize) {
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);

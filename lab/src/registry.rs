@@ -1,5 +1,5 @@
 //! The lab's OCI registries and what they hold from the start: Debian's docker-registry, which
-//! knows no referrers, and where the ground asks for it one in memory that does.
+//! knows no referrers, and where the topology asks for it one in memory that does.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use crate::parts::StockImage;
 use crate::service::{Service, ServiceError};
 use crate::state::State;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Why the registry is not there.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,7 @@ pub fn start(
 ) -> Result<Service, RegistryError> {
     let config = state.path("registry.yml");
     fs::write(&config, configuration(&state.path("registry")))?;
-    let mut command = network::insider(program);
+    let mut command = network::without_proxies(program);
     command
         .arg("serve")
         .arg(&config)
@@ -54,7 +54,7 @@ pub fn start_with_referrers(
     program: &Path,
     stock: &[StockImage],
 ) -> Result<Service, RegistryError> {
-    let mut command = network::insider(program);
+    let mut command = network::without_proxies(program);
     command.arg("registry").arg(REFERRERS.to_string());
     let service = Service::start("referrers", command, state.log("referrers"))?;
     fill(service, &Registry::new(REFERRERS.to_string()), stock)
@@ -66,7 +66,7 @@ fn fill(
     stock: &[StockImage],
 ) -> Result<Service, RegistryError> {
     let asked = registry.clone();
-    service.ready_when(PATIENCE, move || asked.is_up())?;
+    service.ready_when(TIMEOUT, move || asked.is_up())?;
     for image in stock {
         match image {
             StockImage::Single {

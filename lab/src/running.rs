@@ -1,6 +1,6 @@
 //! A lab as its user holds it: brought up, used, and gone when dropped.
 
-mod lifeline;
+mod supervisor_process;
 
 use std::fs::{self, File};
 use std::io;
@@ -12,19 +12,20 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use self::lifeline::{Keeper, start_keeper};
+use self::supervisor_process::{Supervisor, start_supervisor};
 use crate::command::{self, CommandError};
-use crate::demand::{Answer, Demand, Ending};
-use crate::ground::Order;
 use crate::network::{REFERRERS, REGISTRY};
 use crate::node::Node;
 use crate::preflight::{self, PreflightError};
 use crate::progress::Event;
-use crate::signing::{Desk, SigningError};
+use crate::request::{Request, Response};
+use crate::service::StopSignal;
+use crate::signing::{Cosign, SigningError};
+use crate::spec::LabSpec;
 use crate::state::{RunningLab, State, StateError};
 
 /// How long the end of a lab may take before something is wrong.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running lab. Dropping one that was brought up here ends it; dropping one that was found
 /// leaves it alone.
@@ -32,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Lab {
     running: RunningLab,
     state: State,
-    keeper: Option<Keeper>,
+    supervisor: Option<Supervisor>,
 }
 
 /// Why there is no lab.
@@ -41,16 +42,16 @@ pub enum LabError {
     /// This machine cannot hold one.
     #[error(transparent)]
     Preflight(#[from] PreflightError),
-    /// It failed on its way up; the sentence is the keeper's.
+    /// It failed on its way up; the message is the supervisor's.
     #[error("{0}")]
     Failed(String),
-    /// The keeper vanished without a word.
-    #[error("the lab's keeper ended without a word: see {log}{last_words}")]
+    /// The supervisor vanished without a word.
+    #[error("the lab's supervisor ended without a word: see {log}{output_tail}")]
     Vanished {
         /// Its log.
         log: PathBuf,
         /// The end of it.
-        last_words: String,
+        output_tail: String,
     },
     /// The state folder.
     #[error(transparent)]
@@ -69,7 +70,7 @@ pub enum LabError {
     )]
     Silent(String),
     /// It has no Kubernetes.
-    #[error("the lab has no Kubernetes: bring one up with `--ground cluster` or `control-plane`")]
+    #[error("the lab has no Kubernetes: bring one up with `--topology cluster` or `control-plane`")]
     NoKubernetes,
     /// It has no tools of signing.
     #[error("the lab has no cosign: bring one up with `--signing`")]
@@ -77,50 +78,50 @@ pub enum LabError {
     /// The desk.
     #[error(transparent)]
     Signing(#[from] SigningError),
-    /// Only whoever brought it up holds its lifeline.
+    /// Only whoever brought it up holds its control pipe.
     #[error("the lab was brought up by somebody else: only they can stop and start its services")]
     NotOurs,
-    /// What was asked of the keeper was not done.
+    /// What was asked of the supervisor was not done.
     #[error("{0}")]
     Refused(String),
     /// It was ended from elsewhere.
     #[error("the lab has ended: by `lab down`, or see {log}")]
     Ended {
-        /// The keeper's log.
+        /// The supervisor's log.
         log: PathBuf,
     },
     /// It does not end.
-    #[error("the lab does not end: kill its keeper, process {0}, and try again")]
+    #[error("the lab does not end: kill its supervisor, process {0}, and try again")]
     StillThere(i32),
-    /// The keeper's log cannot be written.
+    /// The supervisor's log cannot be written.
     #[error(transparent)]
     Log(#[from] CommandError),
-    /// The keeper could not be started or spoken to.
-    #[error("cannot start the lab's keeper")]
+    /// The supervisor could not be started or spoken to.
+    #[error("cannot start the lab's supervisor")]
     Io(#[from] io::Error),
 }
 
 impl Lab {
     /// Brings a lab up. `listener` hears of every step.
-    pub fn up(order: &Order, listener: impl FnMut(&Event)) -> Result<Self, LabError> {
+    pub fn up(spec: &LabSpec, listener: impl FnMut(&Event)) -> Result<Self, LabError> {
         preflight::root()?;
-        let (keeper, ready) = start_keeper(order, listener)?;
-        let running = ready.ok_or_else(|| vanished(&order.state))?;
+        let (supervisor, ready) = start_supervisor(spec, listener)?;
+        let running = ready.ok_or_else(|| vanished(&spec.state))?;
         Ok(Self {
             running,
-            state: State::new(order.state.clone()),
-            keeper: Some(keeper),
+            state: State::new(spec.state.clone()),
+            supervisor: Some(supervisor),
         })
     }
 
     /// Makes every part that the order needs, without starting anything.
-    pub fn prepare(order: &Order, listener: impl FnMut(&Event)) -> Result<(), LabError> {
+    pub fn prepare(spec: &LabSpec, listener: impl FnMut(&Event)) -> Result<(), LabError> {
         preflight::root()?;
-        let (mut keeper, _) = start_keeper(order, listener)?;
-        if keeper.process.wait()?.success() {
+        let (mut supervisor, _) = start_supervisor(spec, listener)?;
+        if supervisor.process.wait()?.success() {
             Ok(())
         } else {
-            Err(vanished(&order.state))
+            Err(vanished(&spec.state))
         }
     }
 
@@ -129,7 +130,7 @@ impl Lab {
         Ok(Self {
             running: state.running()?,
             state,
-            keeper: None,
+            supervisor: None,
         })
     }
 
@@ -174,78 +175,78 @@ impl Lab {
     }
 
     /// Moves the calling thread, and whatever it starts from now on, into the lab's network, so
-    /// that a measurement has no door in its way. Returns the addresses in there of the registry
+    /// that a measurement has no forward in its way. Returns the addresses in there of the registry
     /// and of the one with the referrers API.
     pub fn enter_network(&self) -> Result<[String; 2], LabError> {
-        let namespace = File::open(format!("/proc/{}/ns/net", self.state.keeper_pid()?))?;
+        let namespace = File::open(format!("/proc/{}/ns/net", self.state.supervisor_pid()?))?;
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(io::Error::from)?;
         Ok([REGISTRY.to_string(), REFERRERS.to_string()])
     }
 
     /// A desk with this lab's tools of signing, in its state folder.
-    pub fn desk(&self) -> Result<Desk, LabError> {
+    pub fn cosign(&self) -> Result<Cosign, LabError> {
         let tools = self.running.tools.as_ref().ok_or(LabError::NoTools)?;
-        Ok(Desk::open(tools, &self.state.path("desk"))?)
+        Ok(Cosign::open(tools, &self.state.path("cosign"))?)
     }
 
     /// Ends one of the lab's services (`etcd`, `kube-apiserver`, …) and returns when its process is
     /// gone. The lab lives on without it.
-    pub fn stop_service(&self, name: &str, ending: Ending) -> Result<(), LabError> {
+    pub fn stop_service(&self, name: &str, signal: StopSignal) -> Result<(), LabError> {
         let service = name.to_owned();
-        self.demand(&Demand::Stop { service, ending })
+        self.request(&Request::Stop { service, signal })
     }
 
     /// Starts a service that has ended the way it was started first, and returns when it is ready.
     pub fn start_service(&self, name: &str) -> Result<(), LabError> {
         let service = name.to_owned();
-        self.demand(&Demand::Start { service })
+        self.request(&Request::Start { service })
     }
 
-    fn demand(&self, demand: &Demand) -> Result<(), LabError> {
-        let keeper = self.keeper.as_ref().ok_or(LabError::NotOurs)?;
-        match keeper.ask(demand)? {
-            Some(Answer::Done) => Ok(()),
-            Some(Answer::Refused { sentence }) => Err(LabError::Refused(sentence)),
+    fn request(&self, request: &Request) -> Result<(), LabError> {
+        let supervisor = self.supervisor.as_ref().ok_or(LabError::NotOurs)?;
+        match supervisor.ask(request)? {
+            Some(Response::Done) => Ok(()),
+            Some(Response::Refused { message }) => Err(LabError::Refused(message)),
             None => Err(LabError::Ended {
-                log: self.state.path("keeper.log"),
+                log: self.state.path("supervisor.log"),
             }),
         }
     }
 
     /// Lets the lab outlive this process; from then on only [`Lab::down`] ends it.
     pub fn detach(mut self) -> Result<(), LabError> {
-        if let Some(keeper) = &self.keeper {
-            keeper.say(&Demand::Detach)?;
+        if let Some(supervisor) = &self.supervisor {
+            supervisor.say(&Request::Detach)?;
         }
-        // Dropped later, the keeper would be waited for.
-        std::mem::forget(self.keeper.take());
+        // Dropped later, the supervisor would be waited for.
+        std::mem::forget(self.supervisor.take());
         Ok(())
     }
 
     /// Waits for the end of the lab, which nobody here asks for: it is always an error.
     pub fn wait(mut self) -> Result<(), LabError> {
-        if let Some(keeper) = &mut self.keeper {
-            keeper.process.wait()?;
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.process.wait()?;
         }
         Err(LabError::Ended {
-            log: self.state.path("keeper.log"),
+            log: self.state.path("supervisor.log"),
         })
     }
 
     /// Ends a lab, whoever brought it up and however far it got, and waits until it is gone.
     pub fn down(state: &State) -> Result<(), LabError> {
         preflight::root()?;
-        // The folder's lock is held, so the number is that of the keeper.
-        let pid = state.keeper_pid()?;
-        if let Some(keeper) = Pid::from_raw(pid) {
-            let _ = kill_process(keeper, Signal::KILL);
+        // The folder's lock is held, so the number is that of the supervisor.
+        let pid = state.supervisor_pid()?;
+        if let Some(supervisor) = Pid::from_raw(pid) {
+            let _ = kill_process(supervisor, Signal::KILL);
         }
         // The kernel lets go of the first process of a namespace after all others in it are dead.
         let process = PathBuf::from(format!("/proc/{pid}"));
         let begin = Instant::now();
         while process.exists() || state.is_held() {
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > TIMEOUT {
                 return Err(LabError::StillThere(pid));
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -266,10 +267,10 @@ impl Node<'_> {
 }
 
 fn vanished(state: &Path) -> LabError {
-    let log = state.join("keeper.log");
+    let log = state.join("supervisor.log");
     let text = fs::read_to_string(&log).unwrap_or_default();
     LabError::Vanished {
-        last_words: command::last_words(&text),
+        output_tail: command::output_tail(&text),
         log,
     }
 }

@@ -9,7 +9,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::progress::Event;
 
-/// The number of a step of ours: far from those that a keeper counts up.
+/// The number of a step of ours: far from those that a supervisor counts up.
 const OURS: u64 = u64::MAX;
 
 /// Where steps are drawn.

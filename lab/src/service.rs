@@ -1,6 +1,6 @@
 //! A program that runs for as long as the lab does, unless somebody asks for a pause.
 //!
-//! Whoever lets go of a service does not end it: they all live in the keeper's process namespace,
+//! Whoever lets go of a service does not end it: they all live in the supervisor's process namespace,
 //! and the kernel ends them with it. [`Service::stop`] is for a fault on purpose, and the service
 //! can be started again the way it was.
 
@@ -11,9 +11,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
 
 use crate::command::{self, CommandError};
-use crate::demand::Ending;
 
 /// How long to wait between two looks at something that is coming up.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -28,21 +28,31 @@ pub struct Service {
     is_ready: Box<dyn Fn() -> bool + Send>,
 }
 
+/// How a service is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopSignal {
+    /// SIGTERM: the service may take its time.
+    Term,
+    /// SIGKILL.
+    Kill,
+}
+
 /// Why a service is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// It ended by itself.
-    #[error("{name} ended with {status}{last_words}")]
+    #[error("{name} ended with {status}{output_tail}")]
     Ended {
         /// Which.
         name: String,
         /// How.
         status: ExitStatus,
         /// What it said last.
-        last_words: String,
+        output_tail: String,
     },
     /// It runs but does not answer.
-    #[error("{name} is not ready after {seconds} s: see {log}{last_words}")]
+    #[error("{name} is not ready after {seconds} s: see {log}{output_tail}")]
     Late {
         /// Which.
         name: String,
@@ -51,10 +61,10 @@ pub enum ServiceError {
         /// Where it writes.
         log: PathBuf,
         /// What it said last.
-        last_words: String,
+        output_tail: String,
     },
     /// It was told to end and does not.
-    #[error("{name} has not ended after {seconds} s: see {log}{last_words}")]
+    #[error("{name} has not ended after {seconds} s: see {log}{output_tail}")]
     StillThere {
         /// Which.
         name: String,
@@ -63,7 +73,7 @@ pub enum ServiceError {
         /// Where it writes.
         log: PathBuf,
         /// What it said last.
-        last_words: String,
+        output_tail: String,
     },
     /// Two of them would be in each other's way.
     #[error("cannot start {0}: it runs")]
@@ -113,10 +123,10 @@ impl Service {
     /// Waits until `is_ready` says so, now and whenever it is started again.
     pub fn ready_when(
         &mut self,
-        patience: Duration,
+        timeout: Duration,
         is_ready: impl Fn() -> bool + Send + 'static,
     ) -> Result<(), ServiceError> {
-        self.wait_until(patience, &is_ready)?;
+        self.wait_until(timeout, &is_ready)?;
         self.is_ready = Box::new(is_ready);
         Ok(())
     }
@@ -124,7 +134,7 @@ impl Service {
     /// Waits until `is_ready` says so; ends early when the service does.
     pub fn wait_until(
         &mut self,
-        patience: Duration,
+        timeout: Duration,
         mut is_ready: impl FnMut() -> bool,
     ) -> Result<(), ServiceError> {
         let begin = Instant::now();
@@ -133,15 +143,15 @@ impl Service {
                 return Err(ServiceError::Ended {
                     name: self.name.clone(),
                     status,
-                    last_words: self.last_words(),
+                    output_tail: self.output_tail(),
                 });
             }
-            if begin.elapsed() > patience {
+            if begin.elapsed() > timeout {
                 return Err(ServiceError::Late {
                     name: self.name.clone(),
-                    seconds: patience.as_secs(),
+                    seconds: timeout.as_secs(),
                     log: self.log.clone(),
-                    last_words: self.last_words(),
+                    output_tail: self.output_tail(),
                 });
             }
             std::thread::sleep(PAUSE);
@@ -151,24 +161,24 @@ impl Service {
 
     /// Ends it and waits until it is gone: a new API server on the port of one that is still
     /// there would leave every client hanging.
-    pub fn stop(&mut self, ending: Ending, patience: Duration) -> Result<(), ServiceError> {
+    pub fn stop(&mut self, signal: StopSignal, timeout: Duration) -> Result<(), ServiceError> {
         let child = self.child.as_mut();
         let child = child.ok_or_else(|| ServiceError::RunsNot(self.name.clone()))?;
-        let signal = match ending {
-            Ending::Asked => Signal::TERM,
-            Ending::Killed => Signal::KILL,
+        let signal = match signal {
+            StopSignal::Term => Signal::TERM,
+            StopSignal::Kill => Signal::KILL,
         };
         if child.try_wait()?.is_none() {
             kill_process(Pid::from_child(child), signal).map_err(io::Error::from)?;
         }
         let begin = Instant::now();
         while child.try_wait()?.is_none() {
-            if begin.elapsed() > patience {
+            if begin.elapsed() > timeout {
                 return Err(ServiceError::StillThere {
                     name: self.name.clone(),
-                    seconds: patience.as_secs(),
+                    seconds: timeout.as_secs(),
                     log: self.log.clone(),
-                    last_words: self.last_words(),
+                    output_tail: self.output_tail(),
                 });
             }
             std::thread::sleep(PAUSE / 10);
@@ -178,7 +188,7 @@ impl Service {
     }
 
     /// Starts it again the way it was started, and waits until it is ready.
-    pub fn resume(&mut self, patience: Duration) -> Result<(), ServiceError> {
+    pub fn resume(&mut self, timeout: Duration) -> Result<(), ServiceError> {
         // What ended by itself and was not looked at yet may be started, too.
         self.ended();
         if self.child.is_some() {
@@ -186,14 +196,14 @@ impl Service {
         }
         self.child = Some(spawn(&mut self.command)?);
         let is_ready = std::mem::replace(&mut self.is_ready, Box::new(|| true));
-        let ready = self.wait_until(patience, &is_ready);
+        let ready = self.wait_until(timeout, &is_ready);
         self.is_ready = is_ready;
         ready
     }
 
-    fn last_words(&self) -> String {
+    fn output_tail(&self) -> String {
         let text = std::fs::read(&self.log).unwrap_or_default();
-        command::last_words(&String::from_utf8_lossy(&text))
+        command::output_tail(&String::from_utf8_lossy(&text))
     }
 }
 
@@ -247,7 +257,7 @@ mod tests {
         let error = service.wait_until(Duration::ZERO, || false).unwrap_err();
         assert!(matches!(error, ServiceError::Late { .. }), "{error}");
         service
-            .stop(Ending::Killed, Duration::from_secs(60))
+            .stop(StopSignal::Kill, Duration::from_secs(60))
             .unwrap();
     }
 }

@@ -2,27 +2,27 @@
 //! signatures can be wrong in one way at a time.
 //!
 //! ```text
-//!   Desk ── cosign 3, cosign 2 ──▶ sign and verify what is in a registry, by key or keyless
+//!   Cosign ── cosign 3, cosign 2 ──▶ sign and verify what is in a registry, by key or keyless
 //!     └──── sigstore ───────────▶ Authority ─▶ Material: good and flawed bundles and signatures
 //!                               └▶ KeyPair, signatures by key, what Go makes of a regexp
 //! ```
 //!
-//! For end-to-end tests: bring a lab up with [`Order::signing`](crate::Order) and open a [`Desk`]
+//! For end-to-end tests: bring a lab up with [`LabSpec::signing`](crate::LabSpec) and open a [`Cosign`]
 //! with the tools that it names. Nothing here decides whether a signature is good; cosign does.
 
-mod ask;
 pub mod authority;
-pub mod desk;
+pub mod cosign;
 pub mod key;
+mod sigstore;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use ask::SigningError;
 pub use authority::{Authority, Material};
-pub use desk::{Desk, Judgement, Verdict, judge};
+pub use cosign::{Cosign, RegexpResult, Verdict, verdict_of};
 pub use key::{Algorithm, Hash, KeyPair, Scheme, Signed, simple_payload, statement};
+pub use sigstore::SigningError;
 
 /// Who signs, unless somebody else is asked for: a workflow, as with the images of the project.
 pub const IDENTITY: &str =

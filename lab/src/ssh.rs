@@ -1,4 +1,4 @@
-//! The way into a node: one ssh connection a node that the keeper holds open, and everybody
+//! The way into a node: one ssh connection a node that the supervisor holds open, and everybody
 //! else's commands go through it. A handshake with an emulated processor takes a second; a
 //! command over an open connection does not.
 //!

@@ -1,10 +1,10 @@
 //! The folder of one running lab, and what it says about itself there.
 //!
 //! ```text
-//! .lab/<name>/lock         held by the keeper, whose number is in it; free means nothing runs
+//! .lab/<name>/lock         held by the supervisor, whose number is in it; free means nothing runs
 //! .lab/<name>/lab.json     what runs and where (RunningLab), written when ready
 //! .lab/<name>/kubeconfig   for plain kubectl
-//! .lab/<name>/keeper.log   what the keeper itself had to say
+//! .lab/<name>/supervisor.log   what the supervisor itself had to say
 //! .lab/<name>/logs/        control plane, registry, consoles of the nodes
 //! .lab/<name>/…            sockets, keys, the API server's data: gone with the next `lab up`
 //! ```
@@ -18,16 +18,16 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use crate::ground::Ground;
 use crate::signing::Tools;
+use crate::topology::Topology;
 
-/// What runs and where; the lab's own account, written by the keeper alone.
+/// What runs and where; the lab's own account, written by the supervisor alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunningLab {
     /// The lab's name.
     pub name: String,
     /// How much of a cluster it is.
-    pub ground: Ground,
+    pub topology: Topology,
     /// Where `kubectl` finds its configuration.
     pub kubeconfig: Option<PathBuf>,
     /// The `kubectl` that fits.
@@ -64,7 +64,7 @@ pub struct State {
 /// Why the state folder is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// Another keeper holds it.
+    /// Another supervisor holds it.
     #[error(
         "the lab {name:?} runs already: use it, end it with `lab --name {name} down`, or choose another --name"
     )]
@@ -78,7 +78,7 @@ pub enum StateError {
         /// The lab's name.
         name: String,
     },
-    /// A keeper holds it but has not finished bringing it up.
+    /// A supervisor holds it but has not finished bringing it up.
     #[error(
         "the lab {name:?} is not ready yet: wait for its `lab up`, or end it with `lab --name {name} down`"
     )]
@@ -119,7 +119,7 @@ impl State {
 
     /// Takes the folder for a new lab, empties it and notes whose it is. Held until the file is
     /// dropped or its process dies.
-    pub fn take(&self, keeper_pid: i32) -> Result<File, StateError> {
+    pub fn take(&self, supervisor_pid: i32) -> Result<File, StateError> {
         let path = self.path("lock");
         let file = self.at(&path, || {
             fs::create_dir_all(&self.folder)?;
@@ -132,7 +132,7 @@ impl State {
         }
         self.at(&path, || {
             file.set_len(0)?;
-            write!(&file, "{keeper_pid}")
+            write!(&file, "{supervisor_pid}")
         })?;
         // The old lab's programs die a moment after they let go, and may still write.
         within_a_moment(|| self.clear().is_ok());
@@ -141,7 +141,7 @@ impl State {
     }
 
     /// The process that holds the folder, as this machine numbers it.
-    pub fn keeper_pid(&self) -> Result<i32, StateError> {
+    pub fn supervisor_pid(&self) -> Result<i32, StateError> {
         let path = self.path("lock");
         if !self.is_held() {
             return Err(StateError::NotRunning { name: self.name() });
@@ -151,7 +151,7 @@ impl State {
             .map_err(|_| StateError::NotReady { name: self.name() })
     }
 
-    /// Whether a keeper holds the folder.
+    /// Whether a supervisor holds the folder.
     pub fn is_held(&self) -> bool {
         File::open(self.path("lock"))
             .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
@@ -179,11 +179,11 @@ impl State {
         })
     }
 
-    /// Removes everything but what the new keeper holds open: its lock and its log.
+    /// Removes everything but what the new supervisor holds open: its lock and its log.
     fn clear(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
-            if entry.file_name() == "lock" || entry.file_name() == "keeper.log" {
+            if entry.file_name() == "lock" || entry.file_name() == "supervisor.log" {
                 continue;
             }
             if entry.file_type()?.is_dir() {
@@ -236,10 +236,10 @@ mod tests {
         let held = state.take(42).unwrap();
         assert!(matches!(state.take(43), Err(StateError::Running { name }) if name == "mine"));
         assert!(matches!(state.running(), Err(StateError::NotReady { .. })));
-        assert_eq!(state.keeper_pid().unwrap(), 42);
+        assert_eq!(state.supervisor_pid().unwrap(), 42);
         drop(held);
         assert!(matches!(
-            state.keeper_pid(),
+            state.supervisor_pid(),
             Err(StateError::NotRunning { .. })
         ));
         assert!(matches!(

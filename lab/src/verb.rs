@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Verb::Up(up) => up::run(args, up),
         Verb::Prepare(wanted) => {
             let mut screen = Screen::new();
-            Lab::prepare(&args.prepare_order(wanted), |event| screen.show(event))?;
+            Lab::prepare(&args.prepare_spec(wanted), |event| screen.show(event))?;
             Ok(ExitCode::SUCCESS)
         }
         Verb::Status { output } => status::run(&Lab::find(args.state())?, *output),
@@ -36,8 +36,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Verb::Kernels => kernels::run(args),
         Verb::Tool { tool } => tool::run(args, *tool),
         Verb::Line { socket } => line::run(socket),
-        Verb::Keeper => {
-            lab::keeper::keep()?;
+        Verb::Supervisor => {
+            lab::supervisor::keep()?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -24,7 +24,7 @@ const MEMORY: &str = "3G";
 const PROCESSOR: &str = "Nehalem";
 
 /// An emulated node boots in 10 s on an idle machine; two of them on a busy one take minutes.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Why a node is not there.
 #[derive(Debug, thiserror::Error)]
@@ -139,7 +139,7 @@ pub fn await_login(
 ) -> Result<(), VmError> {
     hold_connection(state.clone(), node.clone(), keys.clone(), route)?;
     let mut panicked = None;
-    vm.wait_until(PATIENCE, || {
+    vm.wait_until(TIMEOUT, || {
         panicked = panic_line(&std::fs::read(state.log(&node.name)).unwrap_or_default());
         panicked.is_some() || ssh::is_open(state, &node.name)
     })?;

@@ -7,7 +7,7 @@ mod support;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use lab::{Ground, Lab};
+use lab::{Lab, Topology};
 use support::{apply, eventually_or, kubectl, order, picture, up};
 
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// One cluster for all tests of this file; it ends with this process.
 fn cluster() -> &'static Lab {
     static LAB: OnceLock<Lab> = OnceLock::new();
-    LAB.get_or_init(|| up(&order("test-cluster", Ground::Cluster, 2)))
+    LAB.get_or_init(|| up(&order("test-cluster", Topology::Cluster, 2)))
 }
 
 /// A scheduler on every node, the way an operator would put it there.
@@ -45,11 +45,11 @@ fn kubectl_pod(name: &str, node: &str, arguments: &[&str]) -> String {
 
 fn await_phase(lab: &Lab, pod: &str, phase: &str) {
     let arrived = || {
-        let now = kubectl(lab, &["get", "pod", pod, "-o", "jsonpath={.status.phase}"]).out;
+        let now = kubectl(lab, &["get", "pod", pod, "-o", "jsonpath={.status.phase}"]).stdout;
         assert!(
             now != "Failed" || phase == "Failed",
             "{}",
-            kubectl(lab, &["logs", pod]).out
+            kubectl(lab, &["logs", pod]).stdout
         );
         (now == phase).then_some(())
     };
@@ -66,7 +66,7 @@ fn await_ops(lab: &Lab, wanted: &str) {
                 .unwrap()
                 .run(&["cat", "/sys/kernel/sched_ext/root/ops"])
                 .unwrap();
-            (said.status == 0 && said.out.starts_with(wanted)).then_some(())
+            (said.status == 0 && said.stdout.starts_with(wanted)).then_some(())
         };
         let what = format!("{wanted:?} on {node}");
         eventually_or(&what, PATIENCE, attached, || picture(lab));
@@ -82,7 +82,7 @@ fn await_default(lab: &Lab) {
                 .unwrap()
                 .run(&["cat", "/sys/kernel/sched_ext/state"])
                 .unwrap();
-            (said.out == "disabled\n").then_some(())
+            (said.stdout == "disabled\n").then_some(())
         };
         let what = format!("the default on {node}");
         eventually_or(&what, PATIENCE, detached, || picture(lab));
@@ -93,7 +93,7 @@ fn await_default(lab: &Lab) {
 fn both_nodes_are_ready_with_a_kernel_that_has_sched_ext() {
     let lab = cluster();
     let nodes = kubectl(lab, &["get", "nodes", "-o", "json"]);
-    let nodes: serde_json::Value = serde_json::from_str(&nodes.out).unwrap();
+    let nodes: serde_json::Value = serde_json::from_str(&nodes.stdout).unwrap();
     let items = nodes["items"].as_array().unwrap();
     assert_eq!(items.len(), 2);
     for (item, node) in items.iter().zip(&lab.running().nodes) {
@@ -114,7 +114,7 @@ fn both_nodes_are_ready_with_a_kernel_that_has_sched_ext() {
             .run(&["cat", "/sys/kernel/sched_ext/state"])
             .unwrap();
         assert!(
-            ["enabled\n", "disabled\n"].contains(&state.out.as_str()),
+            ["enabled\n", "disabled\n"].contains(&state.stdout.as_str()),
             "{state:?}"
         );
     }
@@ -130,8 +130,8 @@ fn schedulers_attach_as_daemon_sets_and_are_heard_through_kubectl() {
         apply(lab, &daemon_set(name, image));
         await_ops(lab, wanted);
         let logs = kubectl(lab, &["logs", &format!("daemonset/{name}")]);
-        assert_eq!(logs.status, 0, "{}", logs.err);
-        assert!(!logs.out.trim().is_empty(), "{name} said nothing");
+        assert_eq!(logs.status, 0, "{}", logs.stderr);
+        assert!(!logs.stdout.trim().is_empty(), "{name} said nothing");
         assert_eq!(
             kubectl(lab, &["delete", "daemonset", name, "--wait=true"]).status,
             0
@@ -147,10 +147,11 @@ fn a_pod_is_known_to_the_api_server_and_checks_its_certificate() {
     await_phase(lab, "asks", "Succeeded");
     let logs = kubectl(lab, &["logs", "asks"]);
     assert!(
-        logs.out.contains("system:serviceaccount:default:default"),
+        logs.stdout
+            .contains("system:serviceaccount:default:default"),
         "{} {}",
-        logs.out,
-        logs.err
+        logs.stdout,
+        logs.stderr
     );
     // Under a name that the certificate does not carry the request must fail: the check is real.
     let doubt = [
@@ -164,7 +165,7 @@ fn a_pod_is_known_to_the_api_server_and_checks_its_certificate() {
     ];
     apply(lab, &kubectl_pod("doubts", "node1", &doubt));
     await_phase(lab, "doubts", "Failed");
-    let logs = kubectl(lab, &["logs", "doubts"]).out;
+    let logs = kubectl(lab, &["logs", "doubts"]).stdout;
     assert!(logs.contains("not somebody.else"), "{logs}");
     for pod in ["asks", "doubts"] {
         kubectl(lab, &["delete", "pod", pod, "--wait=false"]);
@@ -182,16 +183,16 @@ fn pods_on_different_nodes_reach_each_other_and_exec_works() {
         &["exec", "serves", "--", "/kubectl", "version", "--client"],
     );
     assert!(
-        exec.out.starts_with("Client Version"),
+        exec.stdout.starts_with("Client Version"),
         "{} {}",
-        exec.out,
-        exec.err
+        exec.stdout,
+        exec.stderr
     );
     let ip = kubectl(
         lab,
         &["get", "pod", "serves", "-o", "jsonpath={.status.podIP}"],
     )
-    .out;
+    .stdout;
     assert!(ip.starts_with("10.244.2."), "{ip}");
     let server = format!("--server=http://{ip}:8001");
     apply(
@@ -199,7 +200,7 @@ fn pods_on_different_nodes_reach_each_other_and_exec_works() {
         &kubectl_pod("visits", "node1", &[&server, "get", "--raw", "/version"]),
     );
     await_phase(lab, "visits", "Succeeded");
-    let logs = kubectl(lab, &["logs", "visits"]).out;
+    let logs = kubectl(lab, &["logs", "visits"]).stdout;
     assert!(logs.contains("gitVersion"), "{logs}");
     for pod in ["serves", "visits"] {
         kubectl(lab, &["delete", "pod", pod, "--wait=false"]);

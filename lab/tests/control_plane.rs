@@ -6,16 +6,16 @@ mod support;
 
 use std::time::Duration;
 
-use lab::{Ending, Event, Ground, Lab};
+use lab::{Event, Lab, StopSignal, Topology};
 use rustix::process::{Pid, Signal, kill_process};
 use support::{eventually, kubectl, order, up};
 
 #[test]
 fn two_labs_side_by_side_are_two_clusters() {
-    let one = up(&order("test-control-one", Ground::ControlPlane, 0));
-    let two = up(&order("test-control-two", Ground::ControlPlane, 0));
+    let one = up(&order("test-control-one", Topology::ControlPlane, 0));
+    let two = up(&order("test-control-two", Topology::ControlPlane, 0));
     let created = kubectl(&one, &["create", "namespace", "only-here"]);
-    assert_eq!(created.status, 0, "{}", created.err);
+    assert_eq!(created.status, 0, "{}", created.stderr);
     assert_eq!(kubectl(&one, &["get", "namespace", "only-here"]).status, 0);
     assert_ne!(kubectl(&two, &["get", "namespace", "only-here"]).status, 0);
     assert_ne!(one.running().registry, two.running().registry);
@@ -23,9 +23,9 @@ fn two_labs_side_by_side_are_two_clusters() {
 
 #[test]
 fn the_controllers_and_the_verified_api_server_work() {
-    let lab = up(&order("test-control", Ground::ControlPlane, 0));
+    let lab = up(&order("test-control", Topology::ControlPlane, 0));
     let version = kubectl(&lab, &["version", "-o", "json"]);
-    let version: serde_json::Value = serde_json::from_str(&version.out).unwrap();
+    let version: serde_json::Value = serde_json::from_str(&version.stdout).unwrap();
     assert_eq!(
         version["clientVersion"]["gitVersion"],
         version["serverVersion"]["gitVersion"]
@@ -44,7 +44,7 @@ fn the_controllers_and_the_verified_api_server_work() {
 
 #[test]
 fn a_second_lab_prepares_nothing() {
-    let order = order("test-control-again", Ground::ControlPlane, 0);
+    let order = order("test-control-again", Topology::ControlPlane, 0);
     drop(up(&order));
     let mut steps = Vec::new();
     let again = Lab::up(&order, |event| {
@@ -61,10 +61,10 @@ fn a_second_lab_prepares_nothing() {
 
 #[test]
 fn a_crowd_of_nodes_runs_pods_and_lets_go_of_them() {
-    let mut order = order("test-crowd", Ground::ControlPlane, 0);
-    order.crowd = true;
+    let mut order = order("test-crowd", Topology::ControlPlane, 0);
+    order.kwok = true;
     let lab = up(&order);
-    let (label, value) = lab::crowd::LABEL;
+    let (label, value) = lab::kwok::LABEL;
     let objects = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "one", "labels": {label: value}}},
         {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "everywhere"}, "spec": {
@@ -78,9 +78,9 @@ fn a_crowd_of_nodes_runs_pods_and_lets_go_of_them() {
     let file = lab.state().path("objects.json");
     std::fs::write(&file, objects.to_string()).unwrap();
     let applied = kubectl(&lab, &["apply", "-f", file.to_str().unwrap()]);
-    assert_eq!(applied.status, 0, "{}", applied.err);
+    assert_eq!(applied.status, 0, "{}", applied.stderr);
     let minute = Duration::from_secs(60);
-    let pods = || kubectl(&lab, &["get", "pods", "--no-headers"]).out;
+    let pods = || kubectl(&lab, &["get", "pods", "--no-headers"]).stdout;
     eventually("the pod runs", minute, || {
         pods().contains("Running").then_some(())
     });
@@ -92,7 +92,7 @@ fn a_crowd_of_nodes_runs_pods_and_lets_go_of_them() {
 
 #[test]
 fn an_api_server_that_was_stopped_comes_back_with_all_it_knew() {
-    let lab = up(&order("test-control-stop", Ground::ControlPlane, 0));
+    let lab = up(&order("test-control-stop", Topology::ControlPlane, 0));
     let log = log_of(&lab);
     let asked = |words: &[&str]| kubectl(&lab, &[&["--request-timeout=20s"], words].concat());
     let minute = Duration::from_secs(60);
@@ -104,13 +104,13 @@ fn an_api_server_that_was_stopped_comes_back_with_all_it_knew() {
         });
     };
     account("default");
-    for (name, ending) in [("asked", Ending::Asked), ("killed", Ending::Killed)] {
+    for (name, ending) in [("asked", StopSignal::Term), ("killed", StopSignal::Kill)] {
         assert_eq!(asked(&["create", "namespace", name]).status, 0);
         lab.stop_service("kube-apiserver", ending).unwrap();
         assert_ne!(asked(&["get", "namespace", name]).status, 0, "it is gone");
         lab.start_service("kube-apiserver").unwrap();
         let there = asked(&["get", "namespace", name]);
-        assert_eq!(there.status, 0, "{}", there.err);
+        assert_eq!(there.status, 0, "{}", there.stderr);
     }
     // The controllers are the same ones and go on.
     assert_eq!(asked(&["create", "namespace", "after"]).status, 0);
@@ -119,7 +119,7 @@ fn an_api_server_that_was_stopped_comes_back_with_all_it_knew() {
 
     let error = lab.start_service("kube-apiserver").unwrap_err().to_string();
     assert_eq!(error, "cannot start kube-apiserver: it runs");
-    let error = lab.stop_service("kubelet", Ending::Asked).unwrap_err();
+    let error = lab.stop_service("kubelet", StopSignal::Term).unwrap_err();
     let error = error.to_string();
     assert!(
         error.contains("no service \"kubelet\": it has registry, etcd"),
@@ -133,7 +133,7 @@ fn an_api_server_that_was_stopped_comes_back_with_all_it_knew() {
 
 #[test]
 fn a_service_that_ends_by_itself_is_noted_and_can_be_started() {
-    let lab = up(&order("test-control-ends", Ground::ControlPlane, 0));
+    let lab = up(&order("test-control-ends", Topology::ControlPlane, 0));
     let log = log_of(&lab);
     let config = lab.state().path("scheduler.kubeconfig");
     let pids = || -> Vec<i32> {
@@ -162,7 +162,7 @@ fn a_service_that_ends_by_itself_is_noted_and_can_be_started() {
 
 /// What the keeper says from now on: its log may hold the words of earlier ones.
 fn log_of(lab: &Lab) -> impl Fn() -> String {
-    let path = lab.state().path("keeper.log");
+    let path = lab.state().path("supervisor.log");
     let read = move || std::fs::read_to_string(&path).unwrap();
     let old = read().len();
     move || read()[old..].to_owned()

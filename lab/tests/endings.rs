@@ -123,7 +123,7 @@ fn killed_at_three_moments_and_up_again() {
         "killed",
         &state,
         &cold,
-        &["--ground", "control-plane"],
+        &["--topology", "control-plane"],
         "building etcd",
         "go",
     );
@@ -143,7 +143,7 @@ fn killed_at_three_moments_and_up_again() {
         "booting node1",
         "qemu-system",
     );
-    let mut lab = Marked::up("killed", &state, &warm, &["--ground", "control-plane"]);
+    let mut lab = Marked::up("killed", &state, &warm, &["--topology", "control-plane"]);
     let mut ready = String::new();
     BufReader::new(lab.process.stdout.take().unwrap())
         .read_line(&mut ready)
@@ -160,7 +160,7 @@ fn a_detached_lab_outlives_its_command_until_it_is_taken_down() {
         "detached",
         folder.path(),
         &cache_folder(),
-        &["--ground", "control-plane", "--detach"],
+        &["--topology", "control-plane", "--detach"],
     );
     assert!(lab.process.wait().unwrap().success());
     assert!(
@@ -180,7 +180,7 @@ fn a_detached_lab_outlives_its_command_until_it_is_taken_down() {
         "detached",
         folder.path(),
         &cache_folder(),
-        &["--ground", "control-plane"],
+        &["--topology", "control-plane"],
     );
     let refused = second.process.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
@@ -200,11 +200,11 @@ fn a_killed_keeper_takes_everything_with_it() {
         "keeperless",
         folder.path(),
         &cache_folder(),
-        &["--ground", "control-plane", "--detach"],
+        &["--topology", "control-plane", "--detach"],
     );
     assert!(lab.process.wait().unwrap().success());
     let keeper = lab::State::new(folder.path().join("keeperless"))
-        .keeper_pid()
+        .supervisor_pid()
         .unwrap();
     kill_process(Pid::from_raw(keeper).unwrap(), Signal::KILL).unwrap();
     lab.assert_gone();

@@ -125,7 +125,7 @@ fn no_go() {
     let refusal = refused(
         &["env", &path_without(folder.path(), &["go"])],
         folder.path(),
-        &["up", "--ground", "control-plane"],
+        &["up", "--topology", "control-plane"],
     );
     assert_refused(&refusal, &["Go is not installed", "Kubernetes", "go.dev"]);
     assert_nothing_made(folder.path());
@@ -137,7 +137,7 @@ fn no_rust() {
     let refusal = refused(
         &["env", &path_without(folder.path(), &["cargo"])],
         folder.path(),
-        &["up", "--ground", "machine"],
+        &["up", "--topology", "machine"],
     );
     assert_refused(&refusal, &["Rust is not installed", "schedulers", "rustup"]);
     assert_nothing_made(folder.path());
@@ -219,7 +219,7 @@ fn words_that_make_no_sense() {
     for words in [
         &["up", "--nodes", "0"][..],
         &["--name", "../x", "up"],
-        &["up", "--ground", "moon"],
+        &["up", "--topology", "moon"],
         &["frobnicate"],
     ] {
         let refusal = refused(&[], folder.path(), words);

@@ -12,7 +12,7 @@ use lab::cache::Cache;
 use lab::debian::Archive;
 use lab::parts::kernel::by_series;
 use lab::parts::scheduler::own_program;
-use lab::{Ground, Lab, Node, Order, Scheduler, ssh};
+use lab::{Lab, LabSpec, Node, Scheduler, Topology, ssh};
 use schedkit_core::KernelRelease;
 use support::{eventually, order, up};
 
@@ -47,7 +47,7 @@ fn reason(node: &Node<'_>) -> String {
     let log = node
         .shell("dmesg | grep 'sched_ext: BPF scheduler' | tail -n 1")
         .unwrap()
-        .out;
+        .stdout;
     let reason = log
         .rsplit_once("disabled (")
         .and_then(|(_, rest)| rest.trim().strip_suffix(')'));
@@ -74,7 +74,7 @@ fn eject(node: &Node<'_>, fault: &str) -> Option<Account> {
     let said = node
         .shell(&format!("/root/scx_lab --name lab_matrix --fault {fault}"))
         .unwrap();
-    let words = format!("{}{}", said.out, said.err);
+    let words = format!("{}{}", said.stdout, said.stderr);
     assert_eq!(said.status, 1, "{fault}: {words}");
     if words.contains(NOT_CALLABLE) {
         return None;
@@ -96,12 +96,12 @@ fn attach_and_detach(node: &Node<'_>) -> (String, String) {
         let said = node
             .run(&["cat", "/sys/kernel/sched_ext/root/ops"])
             .unwrap();
-        (said.status == 0).then(|| said.out.trim().to_owned())
+        (said.status == 0).then(|| said.stdout.trim().to_owned())
     });
     assert_eq!(node.shell("kill -TERM $(cat /tmp/pid)").unwrap().status, 0);
     eventually("scx_lab detaches", Duration::from_secs(90), || {
         let said = node.run(&["cat", "/sys/kernel/sched_ext/state"]).unwrap();
-        (said.out == "disabled\n").then_some(())
+        (said.stdout == "disabled\n").then_some(())
     });
     (ops, reason(node))
 }
@@ -109,15 +109,15 @@ fn attach_and_detach(node: &Node<'_>) -> (String, String) {
 /// Takes one kernel through the course and adds its rows to the table. Whether it could be asked
 /// for everything is the answer.
 fn course(kernel: &KernelRelease, table: &mut String) -> bool {
-    let lab = up(&Order {
+    let lab = up(&LabSpec {
         kernel: kernel.to_string(),
         schedulers: vec![Scheduler::ScxLab],
-        ..order("test-kernels", Ground::Machine, 1)
+        ..order("test-kernels", Topology::Machine, 1)
     });
     bring_scheduler(&lab);
     let node = lab.node("node1").unwrap();
     assert_eq!(
-        node.run(&["uname", "-r"]).unwrap().out.trim(),
+        node.run(&["uname", "-r"]).unwrap().stdout.trim(),
         kernel.as_str()
     );
     let (ops, detached) = attach_and_detach(&node);

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use lab::{Daemon, Ground, Lab, Node, Said};
+use lab::{CommandOutput, Daemon, Lab, Node, Topology};
 use schedkit_core::LastWords;
 use support::{eventually, order, up};
 
@@ -22,7 +22,7 @@ fn machine() -> (Node<'static>, MutexGuard<'static, ()>) {
     static LAB: OnceLock<Lab> = OnceLock::new();
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let lab = LAB.get_or_init(|| up(&order("test-machine", Ground::Machine, 1)));
+    let lab = LAB.get_or_init(|| up(&order("test-machine", Topology::Machine, 1)));
     let node = lab.node("node1").unwrap();
     // What a failed test left behind is not the next one's fault.
     let clear = "podman rm --all --force --time 5; ctr tasks delete --force s; ctr containers delete s; true";
@@ -31,14 +31,14 @@ fn machine() -> (Node<'static>, MutexGuard<'static, ()>) {
     (node, turn)
 }
 
-fn shell(node: &Node<'_>, script: &str) -> Said {
+fn shell(node: &Node<'_>, script: &str) -> CommandOutput {
     node.shell(script).unwrap()
 }
 
 fn must(node: &Node<'_>, script: &str) -> String {
     let said = shell(node, script);
-    assert_eq!(said.status, 0, "{script}\n{}{}", said.out, said.err);
-    said.out.trim().to_owned()
+    assert_eq!(said.status, 0, "{script}\n{}{}", said.stdout, said.stderr);
+    said.stdout.trim().to_owned()
 }
 
 fn kernel_state(node: &Node<'_>) -> String {
@@ -49,7 +49,7 @@ fn kernel_state(node: &Node<'_>) -> String {
 fn await_ops(node: &Node<'_>) -> String {
     eventually("a scheduler is attached", PATIENCE, || {
         let said = shell(node, "cat /sys/kernel/sched_ext/root/ops");
-        (said.status == 0).then(|| said.out.trim().to_owned())
+        (said.status == 0).then(|| said.stdout.trim().to_owned())
     })
 }
 
@@ -216,7 +216,7 @@ fn every_fault_is_told_by_the_kernel_and_the_scheduler() {
                 fault.arguments
             ),
         );
-        let words = format!("{}{}", said.out, said.err);
+        let words = format!("{}{}", said.stdout, said.stderr);
         assert_eq!(said.status, fault.code, "{}: {words}", fault.arguments);
         assert!(words.contains(fault.says), "{}: {words}", fault.arguments);
         let understood = LastWords::parse(&words).unwrap();
@@ -246,7 +246,7 @@ fn without_a_kernel_configuration_the_reason_is_told_only_when_asked_for() {
     ] {
         let said = shell(&node, &format!("{run} {more}"));
         assert_eq!(said.status, 1, "{said:?}");
-        let understood = LastWords::parse(&said.words()).unwrap();
+        let understood = LastWords::parse(&said.text()).unwrap();
         assert_eq!(understood.reason.word(), reason, "{said:?}");
     }
 }
@@ -278,7 +278,7 @@ fn a_second_scheduler_is_refused_and_the_first_goes_on() {
         &node,
         &format!("{PODMAN} --rm registry.lab:5000/scx_lab:1.1.0"),
     );
-    let words = format!("{}{}", said.out, said.err);
+    let words = format!("{}{}", said.stdout, said.stderr);
     assert_eq!(said.status, 1, "{words}");
     assert!(
         words.contains("another sched_ext scheduler is already running"),
@@ -361,7 +361,7 @@ fn commands_and_files_reach_the_node_as_they_are() {
     assert_eq!(
         node.run(&["printf", "%s|", "a b", "$HOME", "it's"])
             .unwrap()
-            .out,
+            .stdout,
         "a b|$HOME|it's|"
     );
     assert_eq!(shell(&node, "exit 42").status, 42);
@@ -399,7 +399,7 @@ fn a_job_is_found_killed_and_heard() {
     assert_eq!(job.ended().unwrap(), None);
     job.kill("KILL").unwrap();
     let said = job.wait(PATIENCE).unwrap();
-    let said = (said.out.as_str(), said.err.as_str(), said.status);
+    let said = (said.stdout.as_str(), said.stderr.as_str(), said.status);
     assert_eq!(said, ("a  b", "err", 128 + 9));
 }
 

@@ -12,10 +12,10 @@ use std::sync::LazyLock;
 
 use lab::oci::{Image, Index, Registry, Subject};
 use lab::signing::{
-    Algorithm, Authority, Desk, Edition, Form, Hash, Judgement, KeyPair, Match, Scheme, Signer,
-    Verdict, judge, simple_payload, statement,
+    Algorithm, Authority, Cosign, Edition, Form, Hash, KeyPair, Match, RegexpResult, Scheme,
+    Signer, Verdict, simple_payload, statement, verdict_of,
 };
-use lab::{Ground, Lab, Order};
+use lab::{Lab, LabSpec, Topology};
 use support::{order, up};
 
 const EDITIONS: [Edition; 2] = [Edition::V2, Edition::V3];
@@ -26,16 +26,16 @@ static OFFICE: LazyLock<Office> = LazyLock::new(|| Office::open("test-signatures
 /// A lab with registries, and a desk in it.
 struct Office {
     lab: Lab,
-    desk: Desk,
+    desk: Cosign,
 }
 
 impl Office {
     fn open(name: &str) -> Self {
-        let lab = up(&Order {
+        let lab = up(&LabSpec {
             signing: true,
-            ..order(name, Ground::Registry, 0)
+            ..order(name, Topology::Registry, 0)
         });
-        let desk = lab.desk().unwrap();
+        let desk = lab.cosign().unwrap();
         Self { lab, desk }
     }
 
@@ -60,7 +60,7 @@ fn is_refusal(verdict: &Verdict) -> bool {
     !verdict.is_accepted()
         && about_signatures
             .iter()
-            .any(|words| verdict.words().contains(words))
+            .any(|words| verdict.text().contains(words))
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn every_kind_of_key_is_verified() {
     let (desk, [_, registry]) = (&office.desk, office.registries());
     for algorithm in Algorithm::ALL {
         let key = desk.key_pair(algorithm.name(), algorithm).unwrap();
-        let good = with_key(desk, &registry, &key, (Hash::Sha256, Scheme::Usual));
+        let good = with_key(desk, &registry, &key, (Hash::Sha256, Scheme::Default));
         for (form, image) in &good {
             for edition in EDITIONS {
                 let verdict = desk.verify(edition, &key.public_key, image).unwrap();
@@ -157,7 +157,7 @@ fn a_larger_hash_must_be_asked_for() {
         (Algorithm::EcdsaP521, Hash::Sha512, "sha512"),
     ] {
         let key = desk.key_pair(name, algorithm).unwrap();
-        let ours = with_key(desk, &registry, &key, (hash, Scheme::Usual));
+        let ours = with_key(desk, &registry, &key, (hash, Scheme::Default));
         let theirs = [Form::SigTag, Form::Bundle].map(|form| {
             let image = Image::marked(&format!("{name} by cosign {form:?}")).unwrap();
             registry.push_image("keys", "latest", &image).unwrap();
@@ -168,9 +168,10 @@ fn a_larger_hash_must_be_asked_for() {
         for (form, image) in ours.iter().chain(&theirs) {
             for edition in EDITIONS {
                 let mut cosign = desk.verify_command(edition, &key.public_key, image);
-                let verdict = judge(&mut cosign).unwrap();
+                let verdict = verdict_of(&mut cosign).unwrap();
                 assert!(is_refusal(&verdict), "{name} {form:?}: {verdict:?}");
-                let verdict = judge(cosign.args(["--signature-digest-algorithm", name])).unwrap();
+                let verdict =
+                    verdict_of(cosign.args(["--signature-digest-algorithm", name])).unwrap();
                 assert!(verdict.is_accepted(), "{name} {form:?}: {verdict:?}");
             }
         }
@@ -203,7 +204,10 @@ fn a_signature_by_key_can_be_logged() {
     let office = &*OFFICE;
     let (desk, [_, registry]) = (&office.desk, office.registries());
     let key = desk.key_pair("logged", Algorithm::EcdsaP256).unwrap();
-    let (ours, theirs) = (desk.found("log").unwrap(), desk.found("other-log").unwrap());
+    let (ours, theirs) = (
+        desk.create_authority("log").unwrap(),
+        desk.create_authority("other-log").unwrap(),
+    );
     for form in [Form::SigTag, Form::Bundle] {
         let image = Image::marked(&format!("logged {form:?}")).unwrap();
         registry.push_image("logged", "latest", &image).unwrap();
@@ -220,10 +224,10 @@ fn a_signature_by_key_can_be_logged() {
         let image = reference(&registry, "logged", &subject);
         for edition in EDITIONS {
             let ask = |authority: &Authority| {
-                let mut cosign = desk.cosign(edition);
+                let mut cosign = desk.command(edition);
                 cosign.args(["verify", "--offline=true", "--key"]);
                 cosign.arg(&key.public_key).arg("--trusted-root");
-                judge(cosign.arg(authority.trusted_root()).arg(&image)).unwrap()
+                verdict_of(cosign.arg(authority.trusted_root()).arg(&image)).unwrap()
             };
             let verdict = ask(&ours);
             assert!(verdict.is_accepted(), "{edition:?} {form:?}: {verdict:?}");
@@ -235,7 +239,7 @@ fn a_signature_by_key_can_be_logged() {
 
 /// An image of its own in each form, signed by our own program.
 fn with_key(
-    desk: &Desk,
+    desk: &Cosign,
     registry: &Registry,
     key: &KeyPair,
     how: (Hash, Scheme),
@@ -267,8 +271,8 @@ fn with_key(
 fn a_keyless_signature_is_found_in_both_registries_and_matched_as_asked() {
     let office = &*OFFICE;
     let desk = &office.desk;
-    let ours = desk.found("ours").unwrap();
-    let theirs = desk.found("theirs").unwrap();
+    let ours = desk.create_authority("ours").unwrap();
+    let theirs = desk.create_authority("theirs").unwrap();
     let anywhere = |pattern: &str| Signer {
         identity: Match::Regexp(pattern.to_owned()),
         ..Signer::default()
@@ -304,7 +308,7 @@ fn go_judges_regexps() {
         .desk
         .regexps(&[("b+", "abbc"), ("^b+$", "abbc"), ("(?<=a)b", "ab")])
         .unwrap();
-    let says = |judgement: &Judgement| (judgement.valid, judgement.matches);
+    let says = |judgement: &RegexpResult| (judgement.valid, judgement.matches);
     let says: Vec<_> = judged.iter().map(says).collect();
     assert_eq!(says, [(true, true), (true, false), (false, false)]);
     assert!(judged[2].error.contains("invalid"), "{}", judged[2].error);

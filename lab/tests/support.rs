@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use lab::{Event, Ground, Lab, Order, Said, Scheduler};
+use lab::{CommandOutput, Event, Lab, LabSpec, Scheduler, Topology};
 
 /// The `lab` program under test.
 pub(crate) const LAB: &str = env!("CARGO_BIN_EXE_lab");
@@ -16,16 +16,16 @@ pub(crate) fn state_folder() -> PathBuf {
 }
 
 /// An order for a lab of a test.
-pub(crate) fn order(name: &str, ground: Ground, nodes: u8) -> Order {
-    Order {
+pub(crate) fn order(name: &str, topology: Topology, nodes: u8) -> LabSpec {
+    LabSpec {
         nodes,
         schedulers: vec![Scheduler::ScxLab, Scheduler::ScxBpfland],
-        ..Order::new(name, ground, &state_folder())
+        ..LabSpec::new(name, topology, &state_folder())
     }
 }
 
 /// Brings a lab up and tells the test's log how it went.
-pub(crate) fn up(order: &Order) -> Lab {
+pub(crate) fn up(order: &LabSpec) -> Lab {
     Lab::up(order, |event| match event {
         Event::Started { .. } | Event::Finished { .. } => println!("{event:?}"),
         Event::Ready { .. } | Event::Failed { .. } => {}
@@ -68,7 +68,7 @@ pub(crate) fn picture(lab: &Lab) -> String {
         "get events --sort-by=.lastTimestamp",
     ] {
         let said = kubectl(lab, &words.split(' ').collect::<Vec<_>>());
-        picture += &format!("--- kubectl {words}\n{}{}", said.out, said.err);
+        picture += &format!("--- kubectl {words}\n{}{}", said.stdout, said.stderr);
     }
     for node in &lab.running().nodes {
         let script = "cat /sys/kernel/sched_ext/state /proc/loadavg; dmesg | tail -n 40; \
@@ -78,7 +78,7 @@ pub(crate) fn picture(lab: &Lab) -> String {
             .node(&node.name)
             .map(|node| node.run(&["sh", "-c", script]));
         picture += &match said {
-            Ok(Ok(said)) => format!("--- {}\n{}{}", node.name, said.out, said.err),
+            Ok(Ok(said)) => format!("--- {}\n{}{}", node.name, said.stdout, said.stderr),
             other => format!("--- {}: {other:?}\n", node.name),
         };
     }
@@ -86,16 +86,16 @@ pub(crate) fn picture(lab: &Lab) -> String {
 }
 
 /// Runs `kubectl` to its end.
-pub(crate) fn kubectl(lab: &Lab, words: &[&str]) -> Said {
+pub(crate) fn kubectl(lab: &Lab, words: &[&str]) -> CommandOutput {
     let output = lab
         .kubectl()
         .unwrap()
         .args(words)
         .output()
         .expect("kubectl runs");
-    Said {
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    CommandOutput {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         status: output.status.code().unwrap_or(-1),
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use figures::{beside, median, program};
-use lab::{Host, Lab, Node};
+use lab::{Lab, Node, SchedctlHost};
 use serde_json::Value;
 
 const RUNS: usize = 10;
@@ -33,8 +33,8 @@ const DISABLED: &str = "\" disabled";
 
 fn main() -> anyhow::Result<ExitCode> {
     let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
-    let lab = Lab::up(&Host::order("bench-schedctl", &labs), |_| {})?;
-    let host = Host::ready(lab, &program()?)?;
+    let lab = Lab::up(&SchedctlHost::spec("bench-schedctl", &labs), |_| {})?;
+    let host = SchedctlHost::set_up(lab, &program()?)?;
     let bench = Bench {
         host: &host,
         node: host.node()?,
@@ -51,7 +51,7 @@ fn main() -> anyhow::Result<ExitCode> {
 }
 
 struct Bench<'a> {
-    host: &'a Host,
+    host: &'a SchedctlHost,
     node: Node<'a>,
 }
 
@@ -141,8 +141,8 @@ impl Bench<'_> {
     /// What schedctl's document says in one of its fields.
     fn milliseconds(&self, words: &[&str], field: &str) -> anyhow::Result<f64> {
         let said = self.host.schedctl(&[words, &["-o", "json"]].concat())?;
-        ensure!(said.status == 0, "schedctl {words:?}: {}", said.words());
-        let document: Value = serde_json::from_str(&said.out)?;
+        ensure!(said.status == 0, "schedctl {words:?}: {}", said.text());
+        let document: Value = serde_json::from_str(&said.stdout)?;
         document[field]
             .as_f64()
             .with_context(|| format!("no {field} in {document}"))

@@ -11,24 +11,24 @@ use std::process::{Command, ExitCode};
 use anyhow::Context;
 use figures::{beside, kilobytes, median, program, timed};
 use lab::oci::{Image, Registry, Subject};
-use lab::signing::{Algorithm, Desk, Edition, Form};
-use lab::{Ground, Lab, Order};
+use lab::signing::{Algorithm, Cosign, Edition, Form};
+use lab::{Lab, LabSpec, Topology};
 
 const RUNS: usize = 20;
 const TARGET: f64 = 0.2;
 
 fn main() -> anyhow::Result<ExitCode> {
     let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
-    let order = Order {
+    let order = LabSpec {
         signing: true,
         nodes: 0,
         schedulers: Vec::new(),
-        ..Order::new("bench-verify", Ground::Registry, &labs)
+        ..LabSpec::new("bench-verify", Topology::Registry, &labs)
     };
     let lab = Lab::up(&order, |_| {})?;
     let running = lab.running();
     let tools = running.tools.as_ref().context("tools were ordered")?;
-    let desk = Desk::open(tools, &lab.state().path("desk"))?;
+    let desk = Cosign::open(tools, &lab.state().path("cosign"))?;
     // Two programs are compared, not the lab's way in to its registries.
     let [registry, referrers] = lab.enter_network()?;
     let mut met = true;
@@ -50,7 +50,7 @@ fn main() -> anyhow::Result<ExitCode> {
     })
 }
 
-fn compare(name: &str, registry: &Registry, desk: &Desk, folder: &Path) -> anyhow::Result<bool> {
+fn compare(name: &str, registry: &Registry, desk: &Cosign, folder: &Path) -> anyhow::Result<bool> {
     std::fs::create_dir_all(folder)?;
     let image = Image::marked("bench")?;
     registry.push_image("bench", "latest", &image)?;

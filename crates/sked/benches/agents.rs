@@ -237,7 +237,7 @@ fn name(number: usize) -> String {
 }
 
 fn node(number: usize) -> serde_json::Result<Node> {
-    let (label, value) = lab::crowd::LABEL;
+    let (label, value) = lab::kwok::LABEL;
     let row = (number % SCHEDEXTS).to_string();
     serde_json::from_value(json!({"metadata": {
         "name": name(number),

@@ -66,7 +66,7 @@ async fn main() -> anyhow::Result<ExitCode> {
 
 /// Ten rows of nodes, and in each row ten seats.
 fn node(number: usize) -> serde_json::Result<Node> {
-    let (label, value) = lab::crowd::LABEL;
+    let (label, value) = lab::kwok::LABEL;
     let name = format!("node-{number:04}");
     serde_json::from_value(json!({"metadata": {
         "name": name,

@@ -10,13 +10,13 @@ use std::process::{Command, Output};
 use lab::cache::Cache;
 use lab::parts::prometheus;
 use lab::progress::Reporter;
-use lab::{Ground, Order};
+use lab::{LabSpec, Topology};
 
 const TESTS: &str = include_str!("../../../config/prometheus/tests/alerts.yaml");
 
 /// promtool in a folder with these rules and the tests.
 fn promtool(rules: &str, words: &[&str]) -> Output {
-    let order = Order::new("none", Ground::ControlPlane, ".lab".as_ref());
+    let order = LabSpec::new("none", Topology::ControlPlane, ".lab".as_ref());
     let programs = prometheus::make(&Cache::new(order.cache), &Reporter::new(std::io::sink()));
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("rules.yaml"), rules).unwrap();

@@ -180,7 +180,7 @@ impl Site {
     fn up() -> Self {
         let cluster = Cluster::crowd("test-sked-reports");
         cluster.namespace("sked-system");
-        let (label, value) = lab::crowd::LABEL;
+        let (label, value) = lab::kwok::LABEL;
         for name in ["one", "two", "three", "four"] {
             cluster.node(
                 name,

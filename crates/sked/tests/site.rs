@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use lab::operator::{self, tree};
-use lab::{Event, Ground, Lab, Node, Order};
+use lab::{Event, Lab, LabSpec, Node, Topology};
 use serde_json::{Value, json};
 
 pub(crate) const IMAGE: &str = "registry.lab:5000/scx_lab:latest";
@@ -22,16 +22,16 @@ pub(crate) struct Site {
 impl Site {
     /// So many nodes with this kernel, and an image of this sked for them.
     pub(crate) fn up(name: &str, kernel: &str, nodes: u8, sked: &Path) -> Self {
-        let order = Order {
+        let order = LabSpec {
             nodes,
             kernel: kernel.to_owned(),
-            ..Order::new(name, Ground::Cluster, &tree().join(".lab"))
+            ..LabSpec::new(name, Topology::Cluster, &tree().join(".lab"))
         };
         let lab = Lab::up(&order, |event| match event {
             Event::Started { .. } | Event::Finished { .. } => println!("{event:?}"),
             Event::Ready { .. } | Event::Failed { .. } => {}
         });
-        let lab = lab.unwrap_or_else(|error| panic!("{}", lab::sentence(&error)));
+        let lab = lab.unwrap_or_else(|error| panic!("{}", lab::error_chain(&error)));
         let image = operator::push(&lab, sked, "test").unwrap();
         Self { lab, image }
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use lab::{Ground, Lab, Order};
+use lab::{Lab, LabSpec, Topology};
 use serde_json::Value;
 
 /// Generous: other work shares the processors.
@@ -31,20 +31,20 @@ impl Cluster {
 
     /// Without the CRD.
     pub(crate) fn bare(name: &str) -> Self {
-        Self::ordered(&Order::new(name, Ground::ControlPlane, &labs()))
+        Self::ordered(&LabSpec::new(name, Topology::ControlPlane, &labs()))
     }
 
     /// With the CRD, and with somebody who plays kubelets.
     pub(crate) fn crowd(name: &str) -> Self {
-        let cluster = Self::ordered(&Order {
-            crowd: true,
-            ..Order::new(name, Ground::ControlPlane, &labs())
+        let cluster = Self::ordered(&LabSpec {
+            kwok: true,
+            ..LabSpec::new(name, Topology::ControlPlane, &labs())
         });
         cluster.install();
         cluster
     }
 
-    fn ordered(order: &Order) -> Self {
+    fn ordered(order: &LabSpec) -> Self {
         let lab = Lab::up(order, |_| {});
         let lab = lab.unwrap_or_else(|error| panic!("{error}"));
         let folder = lab.state().path("sked");

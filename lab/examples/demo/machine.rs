@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use anyhow::ensure;
-use lab::{Host, Lab};
+use lab::{Lab, SchedctlHost};
 
 use crate::stage::{NOBODY, Stage};
 
 pub(crate) fn story(stage: &mut Stage, lab: Lab, program: &Path) -> anyhow::Result<()> {
     stage.title("The same node without Kubernetes: schedctl, and images that the lab signed")?;
     let host = stage.step("signing images, putting schedctl on the node", || {
-        Host::ready(lab, program)
+        SchedctlHost::set_up(lab, program)
     })?;
     schedctl(stage, &host, "doctor", 0)?;
     schedctl(stage, &host, "run scx_lab", 0)?;
@@ -27,11 +27,11 @@ pub(crate) fn story(stage: &mut Stage, lab: Lab, program: &Path) -> anyhow::Resu
 }
 
 /// Runs schedctl on the node, which must end with this code.
-fn schedctl(stage: &Stage, host: &Host, words: &str, code: i32) -> anyhow::Result<()> {
+fn schedctl(stage: &Stage, host: &SchedctlHost, words: &str, code: i32) -> anyhow::Result<()> {
     let said = stage.run(&format!("\nnode1 # schedctl {words}"), || {
         host.schedctl(&words.split(' ').collect::<Vec<_>>())
     })??;
-    stage.say(said.words().trim_end())?;
+    stage.say(said.text().trim_end())?;
     let status = said.status;
     ensure!(
         status == code,

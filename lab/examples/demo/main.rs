@@ -13,7 +13,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use lab::static_program::{self, Profile};
-use lab::{Ground, Host, Lab, Order};
+use lab::{Lab, LabSpec, SchedctlHost, Topology};
 
 use stage::Stage;
 
@@ -21,7 +21,11 @@ fn main() -> ExitCode {
     match demo() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "demo: {}", lab::sentence(error.as_ref()));
+            let _ = writeln!(
+                std::io::stderr(),
+                "demo: {}",
+                lab::error_chain(error.as_ref())
+            );
             ExitCode::FAILURE
         }
     }
@@ -33,9 +37,9 @@ fn demo() -> anyhow::Result<()> {
     let build = |name| static_program::build(name, Profile::Release);
     let sked = stage.step("building sked", || build("sked"))?;
     let schedctl = stage.step("building schedctl", || build("schedctl"))?;
-    let order = Order {
-        ground: Ground::Cluster,
-        ..Host::order("demo", &lab::operator::tree().join(".lab"))
+    let order = LabSpec {
+        topology: Topology::Cluster,
+        ..SchedctlHost::spec("demo", &lab::operator::tree().join(".lab"))
     };
     let lab = Lab::up(&order, |event| stage.show(event))?;
     operator::story(&mut stage, &lab, &sked)?;

@@ -85,7 +85,7 @@ impl Stage {
         self.step(&what, || {
             node.eventually(&what, PATIENCE, || {
                 let said = node.run(&["cat", "/sys/kernel/sched_ext/state"])?;
-                Ok((said.out.trim() == state).then_some(()))
+                Ok((said.stdout.trim() == state).then_some(()))
             })
         })
         .with_context(|| format!("see {}", lab.state().path("logs").display()))
@@ -108,7 +108,7 @@ impl Stage {
         let node = lab.node(NODE)?;
         let said = self
             .run(&format!("{NODE} # {script}"), || node.shell(script))??
-            .out;
+            .stdout;
         self.say(said.trim_end())?;
         Ok(said)
     }

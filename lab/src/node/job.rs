@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Node, NodeError, Said};
+use super::{CommandOutput, Node, NodeError};
 
 /// Runs a command in a session of its own, so that no connection's end reaches it, and notes in a
 /// folder who it is and how it ended. `$!` is the command's own process: the subshell execs it.
@@ -42,7 +42,7 @@ impl<'a> Node<'a> {
                 node: self.name().to_owned(),
                 command: "start a job".to_owned(),
                 status: 0,
-                last_words: answer,
+                output_tail: answer,
             });
         };
         Ok(Job {
@@ -66,11 +66,11 @@ impl Job<'_> {
     }
 
     /// What it has written so far; the status is 0 while it runs.
-    pub fn so_far(&self) -> Result<Said, NodeError> {
+    pub fn so_far(&self) -> Result<CommandOutput, NodeError> {
         let read = |name: &str| self.node.must(&format!("cat {}/{name}", self.folder));
-        Ok(Said {
-            out: read("out")?,
-            err: read("err")?,
+        Ok(CommandOutput {
+            stdout: read("out")?,
+            stderr: read("err")?,
             status: self.ended()?.unwrap_or(0),
         })
     }
@@ -82,9 +82,9 @@ impl Job<'_> {
     }
 
     /// Waits for its end.
-    pub fn wait(&self, patience: Duration) -> Result<Said, NodeError> {
+    pub fn wait(&self, timeout: Duration) -> Result<CommandOutput, NodeError> {
         self.node
-            .eventually("a job ends", patience, || self.ended())?;
+            .eventually("a job ends", timeout, || self.ended())?;
         self.so_far()
     }
 }

@@ -42,7 +42,7 @@ impl Node<'_> {
                 node: self.name().to_owned(),
                 command: script,
                 status: 0,
-                last_words: "the kernel did not note it".to_owned(),
+                output_tail: "the kernel did not note it".to_owned(),
             })
     }
 
@@ -58,10 +58,10 @@ impl Node<'_> {
         &self,
         mark: &KernelLine,
         words: &str,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<KernelLine, NodeError> {
         let later = |line: &KernelLine| line.at > mark.at && line.text.contains(words);
-        self.eventually(&format!("the kernel says {words:?}"), patience, || {
+        self.eventually(&format!("the kernel says {words:?}"), timeout, || {
             Ok(self.kernel_log()?.into_iter().find(later))
         })
     }

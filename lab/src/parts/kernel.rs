@@ -63,7 +63,7 @@ pub enum KernelError {
     },
     /// It cannot be a node of a cluster.
     #[error(
-        "Debian offers kernel {0} without its modules any more, and a node of a cluster needs them: choose another with --kernel, or `--ground machine`"
+        "Debian offers kernel {0} without its modules any more, and a node of a cluster needs them: choose another with --kernel, or `--topology machine`"
     )]
     Bare(KernelRelease),
     /// The package does not hold what it should.

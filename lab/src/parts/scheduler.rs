@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use super::{PartError, StockImage};
 use crate::cache::Cache;
-use crate::ground::Scheduler;
 use crate::progress::Reporter;
+use crate::spec::Scheduler;
 
 /// What this machine must have to build schedulers.
 pub const PACKAGES: &[&str] = &[

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::ask::{SigningError, ask};
 use super::key::{KeyPair, Signed};
+use super::sigstore::{SigningError, ask};
 use super::{IDENTITY, ISSUER};
 use crate::oci::SignatureLayer;
 
@@ -42,7 +42,7 @@ pub struct Material {
 
 impl Authority {
     /// Founds one and keeps it in a folder.
-    pub(super) fn found(sigstore: &Path, folder: &Path) -> Result<Self, SigningError> {
+    pub(super) fn create(sigstore: &Path, folder: &Path) -> Result<Self, SigningError> {
         let Founding {
             authority,
             trusted_root,

@@ -80,7 +80,7 @@ pub enum Scheme {
     /// The usual one; for RSA PKCS #1 v1.5.
     #[default]
     #[serde(rename = "")]
-    Usual,
+    Default,
     /// RSA-PSS.
     #[serde(rename = "pss")]
     Pss,

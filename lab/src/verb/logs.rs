@@ -19,7 +19,7 @@ pub(crate) fn run(state: State, what: Option<&str>) -> anyhow::Result<ExitCode> 
                 writeln!(out, "{name}")?;
             }
         }
-        Some(Err("keeper")) => out.write_all(&fs::read(state.path("keeper.log"))?)?,
+        Some(Err("supervisor")) => out.write_all(&fs::read(state.path("supervisor.log"))?)?,
         Some(Err(name)) => {
             if !names(&state)?.iter().any(|known| known == name) {
                 bail!("there is no log {name:?}: `lab logs` lists what there is");
@@ -64,7 +64,7 @@ fn names(state: &State) -> anyhow::Result<Vec<String>> {
     let mut names: Vec<_> = entries
         .filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned()))
         .collect();
-    names.push("keeper".to_owned());
+    names.push("supervisor".to_owned());
     if let Ok(lab) = state.running() {
         for node in &lab.nodes {
             names.extend(DAEMONS.map(|daemon| format!("{}/{daemon}", node.name)));

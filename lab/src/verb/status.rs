@@ -94,7 +94,7 @@ fn node_state<'a>(lab: &'a Lab, name: &'a str, has_api: bool) -> NodeState<'a> {
     let open = ssh::is_open(lab.state(), name);
     let read = |words: &[&str]| {
         let said = lab.node(name).ok()?.run(words).ok()?;
-        (open && said.status == 0).then(|| said.out.trim().to_owned())
+        (open && said.status == 0).then(|| said.stdout.trim().to_owned())
     };
     let ready = r#"jsonpath={.status.conditions[?(@.type=="Ready")].status}"#;
     NodeState {

@@ -8,7 +8,7 @@ use lab::{Lab, RunningLab, Screen};
 
 pub(crate) fn run(args: &Args, up: &Up) -> anyhow::Result<ExitCode> {
     let mut screen = Screen::new();
-    let lab = Lab::up(&args.order(up), |event| screen.show(event))?;
+    let lab = Lab::up(&args.spec(up), |event| screen.show(event))?;
     write!(std::io::stdout(), "{}", how_to_use(lab.running()))?;
     if up.detach {
         lab.detach()?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use lab::oci::{Image, Registry, Subject};
-use lab::signing::{Authority, Desk, Edition, Form, Signer, Verdict, judge};
+use lab::signing::{Authority, Cosign, Edition, Form, Signer, Verdict, verdict_of};
 
 use super::{OFFICE, is_refusal, reference};
 
@@ -57,7 +57,7 @@ impl Outcome {
 #[test]
 fn cosign_judges_as_the_table_says() {
     let office = &*OFFICE;
-    let authority = office.desk.found("verdicts").unwrap();
+    let authority = office.desk.create_authority("verdicts").unwrap();
     let [_, registry] = office.registries();
     let bench = Bench {
         desk: &office.desk,
@@ -96,7 +96,7 @@ fn cosign_judges_as_the_table_says() {
 }
 
 struct Bench<'a> {
-    desk: &'a Desk,
+    desk: &'a Cosign,
     authority: &'a Authority,
     registry: &'a Registry,
 }
@@ -143,7 +143,7 @@ impl Bench<'_> {
             let mut cosign =
                 self.desk
                     .verify_keyless_command(edition, self.authority, &signer, &image);
-            let verdict = judge(cosign.args(more)).unwrap();
+            let verdict = verdict_of(cosign.args(more)).unwrap();
             Outcome::of(&verdict).unwrap_or_else(|| panic!("{case:?}: {verdict:?}"))
         })
     }

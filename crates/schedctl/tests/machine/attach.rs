@@ -39,15 +39,15 @@ fn whoever_follows_the_log_is_done_when_the_scheduler_is() {
         let follow = ["schedctl", "-d", driver, "logs", "--follow"];
         let job = machine.node().background(&follow).unwrap();
         machine.eventually("the log is shown", || {
-            job.so_far().unwrap().out.contains("lab: attached as")
+            job.so_far().unwrap().stdout.contains("lab: attached as")
         });
         machine.must(&["-d", driver, "stop", "scx_lab"]);
         let said = job.wait(PATIENCE).unwrap();
-        assert_eq!(said.status, 0, "{}", said.words());
+        assert_eq!(said.status, 0, "{}", said.text());
         assert!(
-            said.words().contains("EXIT: unregistered from user space"),
+            said.text().contains("EXIT: unregistered from user space"),
             "{}",
-            said.words()
+            said.text()
         );
     }
 }
@@ -59,16 +59,16 @@ fn whoever_stays_sees_all_and_ends_with_the_schedulers_code() {
         let run = ["-d", driver, "run", "scx_lab", "--attach", "--"];
         let fault = ["--fault", "exit", "--after", "3s"];
         let said = machine.schedctl(&[&run[..], &fault].concat());
-        assert_eq!(said.status, 3, "{}", said.words());
+        assert_eq!(said.status, 3, "{}", said.text());
         assert!(
-            said.out.contains("lab: attached as \"lab\""),
+            said.stdout.contains("lab: attached as \"lab\""),
             "{}",
-            said.words()
+            said.text()
         );
         assert!(
-            said.words().contains("leaving with exit code 3"),
+            said.text().contains("leaving with exit code 3"),
             "{}",
-            said.words()
+            said.text()
         );
         machine.must_be_clean(driver);
     }
@@ -80,20 +80,20 @@ fn ctrl_c_ends_the_scheduler_that_is_stayed_with() {
     for driver in drivers_or("podman") {
         let said = interrupted(&machine, driver);
         assert!(
-            said.words().contains("EXIT: unregistered from user space"),
+            said.text().contains("EXIT: unregistered from user space"),
             "{}",
-            said.words()
+            said.text()
         );
-        assert_eq!(said.status, 0, "{}", said.words());
+        assert_eq!(said.status, 0, "{}", said.text());
         machine.must_be_clean(driver);
     }
 }
 
-fn interrupted(machine: &Machine, driver: &str) -> lab::Said {
+fn interrupted(machine: &Machine, driver: &str) -> lab::CommandOutput {
     let run = ["schedctl", "-d", driver, "run", "scx_lab", "--attach"];
     let job = machine.node().background(&run).unwrap();
     machine.eventually("it stays", || {
-        job.so_far().unwrap().out.contains("lab: attached as")
+        job.so_far().unwrap().stdout.contains("lab: attached as")
     });
     job.kill("INT").unwrap();
     job.wait(PATIENCE).unwrap()

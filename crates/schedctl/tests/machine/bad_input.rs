@@ -2,17 +2,17 @@
 //! is left.
 
 use lab::oci::{Blob, Image};
-use lab::{Daemon, Said};
+use lab::{CommandOutput, Daemon};
 use serde_json::{Value, json};
 
 use crate::ground::{DRIVERS, Machine, machine};
 use crate::schema;
 
 /// It ended so and said all of this.
-fn told(said: &Said, code: i32, parts: &[&str]) {
-    assert_eq!(said.status, code, "{}", said.words());
+fn told(said: &CommandOutput, code: i32, parts: &[&str]) {
+    assert_eq!(said.status, code, "{}", said.text());
     for part in parts {
-        assert!(said.err.contains(part), "no {part:?} in {}", said.words());
+        assert!(said.stderr.contains(part), "no {part:?} in {}", said.text());
     }
 }
 
@@ -87,7 +87,7 @@ fn who_is_not_root_is_told_so() {
         // What the kernel runs is no secret.
         let said = nobody(&format!("-d {driver} status"));
         told(&said, 1, &["Permission denied", " as root"]);
-        assert!(said.out.contains("disabled"), "{}", said.words());
+        assert!(said.stdout.contains("disabled"), "{}", said.text());
     }
 }
 
@@ -103,7 +103,7 @@ fn a_file_that_is_called_like_a_scheduler_changes_nothing() {
             .unwrap()
     };
     let said = at("echo '{}' >scx_lab && echo x >scx_none && schedctl run scx_lab");
-    assert_eq!(said.status, 0, "{}", said.words());
+    assert_eq!(said.status, 0, "{}", said.text());
     assert!(machine.ops().is_some());
     assert_eq!(at("schedctl stop scx_lab").status, 0);
     told(

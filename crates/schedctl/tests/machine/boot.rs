@@ -23,6 +23,6 @@ fn the_units_command_attaches_and_goes_when_it_is_asked_to() {
     assert_eq!((code, &said["result"]), (0, &already), "{said}");
     service.kill("TERM").unwrap();
     let said = service.wait(PATIENCE).unwrap();
-    assert_eq!(said.status, 0, "{}", said.words());
+    assert_eq!(said.status, 0, "{}", said.text());
     assert_eq!((machine.ops(), machine.containers()), (None, 0));
 }

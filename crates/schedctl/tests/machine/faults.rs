@@ -88,8 +88,8 @@ fn fail(machine: &Machine, driver: &str, fault: &[&str]) -> Value {
     ];
     let rest = ["-o", "json", "--", "--fault"];
     let said = machine.schedctl(&[&words[..], &rest, fault].concat());
-    assert_eq!(said.status, 4, "{fault:?}: {}", said.words());
-    let document: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(said.status, 4, "{fault:?}: {}", said.text());
+    let document: Value = serde_json::from_str(&said.stdout).unwrap();
     schema::check("error", &document);
     assert_eq!(document["error"]["exit_code"], 4);
     document["error"].clone()
@@ -130,13 +130,18 @@ fn every_other_fault_has_its_reason() {
 fn a_person_reads_the_reason_the_last_words_and_the_remedy() {
     let machine = machine();
     let said = machine.schedctl(&["run", "scx_lab", "--", "--fault", "verifier"]);
-    assert_eq!((said.status, said.out.as_str()), (4, ""), "{}", said.err);
+    assert_eq!(
+        (said.status, said.stdout.as_str()),
+        (4, ""),
+        "{}",
+        said.stderr
+    );
     for part in [
         "ended with code 1 before the kernel had it: the kernel's verifier refused its BPF program",
         "It said last:",
         "What to do: use a version of the scheduler that was made for this kernel",
     ] {
-        assert!(said.err.contains(part), "no {part:?} in {}", said.err);
+        assert!(said.stderr.contains(part), "no {part:?} in {}", said.stderr);
     }
 }
 
@@ -181,12 +186,12 @@ fn one_that_comes_in_between_is_not_taken_for_ours() {
             .unwrap();
         machine.eventually("it is about to attach", || {
             let said = machine.schedctl(&["-d", driver, "logs"]);
-            said.out.contains("attaching in")
+            said.stdout.contains("attaching in")
         });
         machine.by_hand("hand");
         let said = job.wait(PATIENCE).unwrap();
-        assert_eq!(said.status, 4, "{}", said.words());
-        let document: Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(said.status, 4, "{}", said.text());
+        let document: Value = serde_json::from_str(&said.stdout).unwrap();
         let error = &document["error"];
         assert_eq!(error["reason"], "LoadFailedBusy", "{error:#}");
         assert!(
@@ -205,7 +210,7 @@ fn without_the_kernel_configuration_that_is_the_reason() {
     let machine = machine();
     machine.cover("/boot", "4k");
     let said = machine.schedctl(&["run", "scx_bpfland", "-o", "json"]);
-    let document: Value = serde_json::from_str(&said.out).unwrap();
+    let document: Value = serde_json::from_str(&said.stdout).unwrap();
     schema::check("error", &document);
     let reason = document["error"]["reason"].as_str();
     assert!(

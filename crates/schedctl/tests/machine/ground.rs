@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lab::node::KernelLine;
 use lab::oci::{File, Image};
 use lab::parts::scheduler;
-use lab::{Daemon, Host, Lab, Node, Said};
+use lab::{CommandOutput, Daemon, Lab, Node, SchedctlHost};
 use serde_json::{Value, json};
 
 /// An emulated processor is slow, and a busy machine makes it slower.
@@ -34,14 +34,14 @@ pub(crate) fn drivers_or(usual: &'static str) -> Vec<&'static str> {
 
 /// A turn on the machine.
 pub(crate) struct Machine {
-    host: &'static Host,
+    host: &'static SchedctlHost,
     _turn: MutexGuard<'static, ()>,
 }
 
 /// Waits for a turn on the machine, whose kernel then runs its own scheduler and whose runtimes
 /// run and hold no container. The kernel takes one scheduler, so there is one turn at a time.
 pub(crate) fn machine() -> Machine {
-    static HOST: OnceLock<Host> = OnceLock::new();
+    static HOST: OnceLock<SchedctlHost> = OnceLock::new();
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let machine = Machine {
@@ -52,11 +52,13 @@ pub(crate) fn machine() -> Machine {
     machine
 }
 
-fn host() -> Host {
+fn host() -> SchedctlHost {
     let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
-    let up = || Lab::up(&Host::order("test-schedctl", &labs), |_| {}).unwrap_or_else(fail);
+    let up = || Lab::up(&SchedctlHost::spec("test-schedctl", &labs), |_| {}).unwrap_or_else(fail);
     let lab = timed("bringing the lab up", up);
-    let ready = || Host::ready(lab, Path::new(env!("CARGO_BIN_EXE_schedctl"))).unwrap_or_else(fail);
+    let ready = || {
+        SchedctlHost::set_up(lab, Path::new(env!("CARGO_BIN_EXE_schedctl"))).unwrap_or_else(fail)
+    };
     timed("readying the machine", ready)
 }
 
@@ -69,7 +71,7 @@ pub(crate) fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
 }
 
 pub(crate) fn fail<T, E: std::error::Error>(error: E) -> T {
-    panic!("{}", lab::sentence(&error))
+    panic!("{}", lab::error_chain(&error))
 }
 
 impl Machine {
@@ -77,28 +79,28 @@ impl Machine {
         self.host.node().unwrap_or_else(fail)
     }
 
-    pub(crate) fn host(&self) -> &'static Host {
+    pub(crate) fn host(&self) -> &'static SchedctlHost {
         self.host
     }
 
     /// Runs schedctl to its end.
-    pub(crate) fn schedctl(&self, words: &[&str]) -> Said {
+    pub(crate) fn schedctl(&self, words: &[&str]) -> CommandOutput {
         self.host.schedctl(words).unwrap_or_else(fail)
     }
 
     /// Runs schedctl, which must end well.
     pub(crate) fn must(&self, words: &[&str]) -> String {
         let said = self.schedctl(words);
-        assert_eq!(said.status, 0, "schedctl {words:?}: {}", said.words());
-        said.out
+        assert_eq!(said.status, 0, "schedctl {words:?}: {}", said.text());
+        said.stdout
     }
 
     /// Runs schedctl with `-o json` and gives its exit code and its document.
     pub(crate) fn json(&self, words: &[&str]) -> (i32, Value) {
         let said = self.schedctl(&[words, &["-o", "json"]].concat());
-        let document = serde_json::from_str(&said.out);
+        let document = serde_json::from_str(&said.stdout);
         let document = document.unwrap_or_else(|error| {
-            panic!("schedctl {words:?}: {error}: {}", said.words());
+            panic!("schedctl {words:?}: {error}: {}", said.text());
         });
         (said.status, document)
     }
@@ -174,8 +176,8 @@ impl Machine {
         let script = ["bash", "-c", SIGNALLED_AT, "bash", signal, step, later];
         let words = [&script[..], words].concat();
         let said = self.node().run(&words).unwrap();
-        assert_eq!(said.status, 0, "{words:?}: {}", said.words());
-        println!("{step} + {later} s: {}", said.out.trim());
+        assert_eq!(said.status, 0, "{words:?}: {}", said.text());
+        println!("{step} + {later} s: {}", said.stdout.trim());
     }
 
     /// No runtime's process waits for a container that is gone, be it one that never started.

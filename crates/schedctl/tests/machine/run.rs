@@ -19,11 +19,11 @@ fn a_scheduler_runs_when_the_kernel_says_so_and_is_gone_after_stop() {
             "{said}"
         );
         let said = machine.schedctl(&["-d", driver, "run", "scx_bpfland"]);
-        assert_eq!(said.status, 5, "{}", said.words());
+        assert_eq!(said.status, 5, "{}", said.text());
         assert!(
-            said.err.contains("schedctl switch scx_bpfland"),
+            said.stderr.contains("schedctl switch scx_bpfland"),
             "{}",
-            said.err
+            said.stderr
         );
         let ps = machine.must(&["-d", driver, "ps"]);
         assert!(ps.starts_with("PID") && ps.contains("scx_lab"), "{ps}");
@@ -60,8 +60,8 @@ fn one_that_does_not_attach_is_told_with_its_reason_and_removed() {
             fault,
         ];
         let said = machine.schedctl(&words);
-        let document: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-        assert_eq!(said.status, 4, "{fault}: {}", said.words());
+        let document: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+        assert_eq!(said.status, 4, "{fault}: {}", said.text());
         assert_eq!(document["error"]["reason"], reason, "{fault}: {document}");
         assert_eq!(machine.status("podman"), (0, "idle".to_owned()), "{fault}");
         assert_eq!(machine.must(&["ps"]).lines().count(), 1, "{fault}");
@@ -90,8 +90,8 @@ fn a_switch_goes_over_and_comes_back_when_the_new_one_stalls() {
             "json",
         ];
         let said = machine.schedctl(&[&words[..], &stall[..]].concat());
-        assert_eq!(said.status, 4, "{}", said.words());
-        let document: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(said.status, 4, "{}", said.text());
+        let document: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
         assert_eq!(document["error"]["reason"], "Stall", "{document}");
         assert!(machine.ops().unwrap().starts_with("bpfland"));
         assert_eq!(machine.status(driver), (0, "running".to_owned()));

@@ -27,9 +27,9 @@ fn expect(machine: &Machine, driver: &str, status: &str, code: i32) -> Value {
 /// The same for a person: the word, and what to do.
 fn text(machine: &Machine, status: &str, code: i32, parts: &[&str]) {
     let said = machine.schedctl(&["status"]);
-    assert_eq!(said.status, code, "{}", said.words());
+    assert_eq!(said.status, code, "{}", said.text());
     for part in [&[status], parts].concat() {
-        assert!(said.out.contains(part), "no {part:?} in {}", said.words());
+        assert!(said.stdout.contains(part), "no {part:?} in {}", said.text());
     }
 }
 
@@ -101,11 +101,11 @@ fn two_of_ours_are_one_too_many_until_one_is_stopped() {
     let machine = machine();
     let first = machine.slow("podman");
     let refused = machine.schedctl(&["-d", "containerd", "run", "scx_lab"]);
-    assert_eq!(refused.status, 5, "{}", refused.words());
+    assert_eq!(refused.status, 5, "{}", refused.text());
     assert!(
-        refused.err.contains("scx_lab runs through Podman"),
+        refused.stderr.contains("scx_lab runs through Podman"),
         "{}",
-        refused.err
+        refused.stderr
     );
     machine.node().stop(Daemon::Podman).unwrap();
     let second = machine.slow("containerd");
@@ -120,14 +120,18 @@ fn two_of_ours_are_one_too_many_until_one_is_stopped() {
         &[one, two, "schedctl stop ID"],
     );
     let refused = machine.schedctl(&["switch", "scx_lab"]);
-    assert_eq!(refused.status, 5, "{}", refused.words());
-    assert!(refused.err.contains("schedctl stop"), "{}", refused.err);
-    let unclear = machine.schedctl(&["stop", "scx_lab"]);
-    assert_eq!(unclear.status, 1, "{}", unclear.words());
+    assert_eq!(refused.status, 5, "{}", refused.text());
     assert!(
-        unclear.err.contains(one) && unclear.err.contains(two),
+        refused.stderr.contains("schedctl stop"),
         "{}",
-        unclear.err
+        refused.stderr
+    );
+    let unclear = machine.schedctl(&["stop", "scx_lab"]);
+    assert_eq!(unclear.status, 1, "{}", unclear.text());
+    assert!(
+        unclear.stderr.contains(one) && unclear.stderr.contains(two),
+        "{}",
+        unclear.stderr
     );
     machine.must(&["stop", two]);
     let document = expect(&machine, "podman", "managed-detached", 2);
@@ -149,12 +153,12 @@ fn without_the_runtime_the_kernel_is_still_told() {
     );
     let said = machine.schedctl(&["status"]);
     assert_eq!(said.status, 1);
-    assert!(said.out.contains("lab"), "{}", said.words());
+    assert!(said.stdout.contains("lab"), "{}", said.text());
     for part in [
         "Podman cannot be reached at /run/podman/podman.sock",
         "--driver containerd",
     ] {
-        assert!(said.err.contains(part), "no {part:?} in {}", said.err);
+        assert!(said.stderr.contains(part), "no {part:?} in {}", said.stderr);
     }
     // The other one sees a scheduler that it did not start.
     let (code, document) = machine.json(&["-d", "containerd", "status"]);

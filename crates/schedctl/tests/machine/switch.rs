@@ -39,7 +39,7 @@ fn the_old_one_is_back_in_its_own_container_when_the_new_one_fails() {
         for fault in ["verifier", "exit"] {
             let words = ["-d", driver, "switch", "scx_lab", "--", "--fault", fault];
             let said = machine.schedctl(&words);
-            assert_eq!(said.status, 4, "{fault}: {}", said.words());
+            assert_eq!(said.status, 4, "{fault}: {}", said.text());
             let (code, now) = machine.json(&["-d", driver, "status"]);
             assert_eq!((code, &now["status"]), (0, &"running".into()), "{now}");
             let id = &now["scheduler"]["container_id"];
@@ -91,11 +91,11 @@ fn ctrl_c_in_the_middle_goes_back() {
         machine.await_default();
         job.kill("INT").unwrap();
         let said = job.wait(PATIENCE).unwrap();
-        assert_ne!(said.status, 0, "{}", said.words());
+        assert_ne!(said.status, 0, "{}", said.text());
         assert!(
             machine.ops().unwrap().starts_with("bpfland"),
             "{}",
-            said.err
+            said.stderr
         );
         assert_eq!(machine.status(driver), (0, "running".to_owned()));
         assert_eq!(machine.containers(), 1);

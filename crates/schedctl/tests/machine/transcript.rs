@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lab::Said;
+use lab::CommandOutput;
 use lab::node::Job;
 
 use crate::ground::{Machine, PATIENCE, fail, machine};
@@ -75,7 +75,7 @@ fn the_page_shows_what_a_terminal_shows() {
         page += "\n```console\n";
         for (words, code) in *commands {
             let said = machine.schedctl(words);
-            assert_eq!(said.status, *code, "schedctl {words:?}: {}", said.words());
+            assert_eq!(said.status, *code, "schedctl {words:?}: {}", said.text());
             page += &shown(words, &said);
         }
         page += "```\n";
@@ -89,7 +89,7 @@ fn the_page_shows_what_a_terminal_shows() {
 }
 
 /// As a terminal has it: what was typed, what was answered, and the code when it is not 0.
-fn shown(words: &[&str], said: &Said) -> String {
+fn shown(words: &[&str], said: &CommandOutput) -> String {
     let code = match said.status {
         0 => String::new(),
         code => format!("# echo $?\n{code}\n"),
@@ -97,8 +97,8 @@ fn shown(words: &[&str], said: &Said) -> String {
     format!(
         "# schedctl {}\n{}{}{code}",
         words.join(" "),
-        said.out,
-        said.err
+        said.stdout,
+        said.stderr
     )
 }
 
@@ -107,12 +107,12 @@ fn listen(machine: &Machine) -> Job<'static> {
     machine.node().background(&words).unwrap_or_else(fail)
 }
 
-fn ended(events: &Job<'_>) -> Said {
+fn ended(events: &Job<'_>) -> CommandOutput {
     events.kill("INT").unwrap_or_else(fail);
     let mut said = events.wait(PATIENCE).unwrap_or_else(fail);
-    assert_eq!(said.status, 0, "{}", said.words());
+    assert_eq!(said.status, 0, "{}", said.text());
     // A job's output comes without its last line's end.
-    said.out.push('\n');
+    said.stdout.push('\n');
     said
 }
 

@@ -139,8 +139,8 @@ fn what_is_confirmed_stays_and_what_is_stopped_goes_with_the_spare() {
 
         try_bpfland(&machine, driver, "1h");
         let said = machine.schedctl(&["-d", driver, "switch", "scx_lab"]);
-        assert_eq!(said.status, 5, "{}", said.words());
-        assert!(said.err.contains("is on trial"), "{}", said.err);
+        assert_eq!(said.status, 5, "{}", said.text());
+        assert!(said.stderr.contains("is on trial"), "{}", said.stderr);
         machine.must(&["-d", driver, "stop", "scx_bpfland"]);
         nothing_is_left(&machine);
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use lab::{Daemon, Event, Ground, Lab, Order, Said, Scheduler};
+use lab::{CommandOutput, Daemon, Event, Lab, LabSpec, Scheduler, Topology};
 use serde_json::Value;
 
 /// Generous: the node's processor is emulated.
@@ -16,15 +16,15 @@ pub(crate) struct Site(Lab);
 impl Site {
     pub(crate) fn up(name: &str) -> Self {
         let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
-        let order = Order {
+        let order = LabSpec {
             schedulers: vec![Scheduler::ScxLab, Scheduler::ScxBpfland],
-            ..Order::new(name, Ground::Cluster, &labs)
+            ..LabSpec::new(name, Topology::Cluster, &labs)
         };
         let lab = Lab::up(&order, |event| match event {
             Event::Started { .. } | Event::Finished { .. } => println!("{event:?}"),
             Event::Ready { .. } | Event::Failed { .. } => {}
         });
-        let lab = lab.unwrap_or_else(|error| panic!("{}", lab::sentence(&error)));
+        let lab = lab.unwrap_or_else(|error| panic!("{}", lab::error_chain(&error)));
         let node = lab.node("node1").unwrap();
         let program = Path::new(env!("CARGO_BIN_EXE_schedctl"));
         node.put(program, "/usr/local/bin/schedctl", 0o755).unwrap();
@@ -39,11 +39,11 @@ impl Site {
     }
 
     /// Runs something on the node to its end.
-    pub(crate) fn node(&self, words: &[&str]) -> Said {
+    pub(crate) fn node(&self, words: &[&str]) -> CommandOutput {
         self.0.node("node1").unwrap().run(words).unwrap()
     }
 
-    pub(crate) fn schedctl(&self, words: &[&str]) -> Said {
+    pub(crate) fn schedctl(&self, words: &[&str]) -> CommandOutput {
         self.node(&[&["schedctl"], words].concat())
     }
 
@@ -51,7 +51,7 @@ impl Site {
     pub(crate) fn status(&self, driver: &str) -> Value {
         let said = self.schedctl(&["-d", driver, "status", "-o", "json"]);
         assert_eq!(said.status, 0, "{}", words(&said));
-        serde_json::from_str(&said.out).unwrap()
+        serde_json::from_str(&said.stdout).unwrap()
     }
 
     pub(crate) fn kubectl(&self, words: &[&str]) -> String {
@@ -81,7 +81,7 @@ impl Site {
 
     pub(crate) fn await_kernel(&self, state: &str) {
         self.eventually(&format!("the kernel says {state:?}"), || {
-            let now = self.node(&["cat", "/sys/kernel/sched_ext/state"]).out;
+            let now = self.node(&["cat", "/sys/kernel/sched_ext/state"]).stdout;
             (now == state).then_some(())
         });
     }
@@ -103,6 +103,6 @@ impl Site {
 }
 
 /// All that a program said.
-pub(crate) fn words(said: &Said) -> String {
-    format!("{}{}", said.out, said.err)
+pub(crate) fn words(said: &CommandOutput) -> String {
+    format!("{}{}", said.stdout, said.stderr)
 }

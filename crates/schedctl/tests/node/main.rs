@@ -44,7 +44,7 @@ fn what_sked_runs_is_recognised_named_and_left_alone() {
         assert_eq!(scheduler["driver"], "containerd");
         assert!(scheduler["started_at"].is_string(), "{scheduler:#}");
         let pid = scheduler["pid"].to_string();
-        let program = site.node(&["cat", &format!("/proc/{pid}/cmdline")]).out;
+        let program = site.node(&["cat", &format!("/proc/{pid}/cmdline")]).stdout;
         assert!(program.contains("scx_lab"), "{program}");
         assert_eq!(status["kernel"]["enabled"], true);
         assert_eq!(status["containers"], json!([]), "it is not ours");
@@ -54,19 +54,19 @@ fn what_sked_runs_is_recognised_named_and_left_alone() {
         assert_eq!(text.status, 0);
         let name = pod["metadata"]["name"].as_str().unwrap();
         assert!(
-            text.out.contains(&format!("default/{name}")),
+            text.stdout.contains(&format!("default/{name}")),
             "{}",
-            text.out
+            text.stdout
         );
         assert!(
-            text.out.contains("sked, DaemonSet default/lab"),
+            text.stdout.contains("sked, DaemonSet default/lab"),
             "{}",
-            text.out
+            text.stdout
         );
-        println!("{}", text.out);
+        println!("{}", text.stdout);
 
         let ps = site.schedctl(&["-d", driver, "ps"]);
-        assert_eq!((ps.status, ps.out.as_str()), (0, "PID  ID  NAME\n"));
+        assert_eq!((ps.status, ps.stdout.as_str()), (0, "PID  ID  NAME\n"));
         for word in ["scx_lab", name, "lab", &id[..12]] {
             let refused = site.schedctl(&["-d", driver, "stop", word]);
             assert_eq!(refused.status, 1, "{}", words(&refused));

@@ -5,14 +5,14 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use lab::oci::{Registry, Subject};
-use lab::signing::{Authority, Desk};
-use lab::{Lab, Order};
+use lab::signing::{Authority, Cosign};
+use lab::{Lab, LabSpec};
 use serde_json::Value;
 
 /// A lab with registries, a desk to sign at, and a Sigstore.
 pub(crate) struct Ground {
     lab: Lab,
-    pub(crate) desk: Desk,
+    pub(crate) desk: Cosign,
     pub(crate) authority: Authority,
 }
 
@@ -28,16 +28,16 @@ pub(crate) fn ground() -> &'static Ground {
     static GROUND: OnceLock<Ground> = OnceLock::new();
     GROUND.get_or_init(|| {
         let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
-        let order = Order {
+        let order = LabSpec {
             signing: true,
             nodes: 0,
             schedulers: Vec::new(),
-            ..Order::new("test-trust", lab::Ground::Registry, &labs)
+            ..LabSpec::new("test-trust", lab::Topology::Registry, &labs)
         };
         let lab = Lab::up(&order, |_| {}).unwrap_or_else(|error| panic!("{error}"));
         let tools = lab.running().tools.as_ref().expect("tools were ordered");
-        let desk = Desk::open(tools, &lab.state().path("desk")).unwrap();
-        let authority = desk.found("sigstore").unwrap();
+        let desk = Cosign::open(tools, &lab.state().path("cosign")).unwrap();
+        let authority = desk.create_authority("sigstore").unwrap();
         let ground = Ground {
             lab,
             desk,

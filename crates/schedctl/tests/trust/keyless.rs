@@ -58,7 +58,7 @@ fn hold_to_the_rule(judged: &[Judged]) {
             _ => None,
         };
         if let Some(found) = found {
-            let words = third.words().lines().last().unwrap_or_default();
+            let words = third.text().lines().last().unwrap_or_default();
             breaches.push(format!(
                 "{case}: {found}; ours: {reasons}; cosign 3: {words}"
             ));

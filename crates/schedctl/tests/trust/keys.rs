@@ -1,7 +1,7 @@
 //! Signatures by key, made by both editions of cosign in both forms, and by every kind of key.
 
 use lab::oci::{Image, SignatureLayer, Subject};
-use lab::signing::{Algorithm, Edition, Form, Hash, Scheme, judge, simple_payload, statement};
+use lab::signing::{Algorithm, Edition, Form, Hash, Scheme, simple_payload, statement, verdict_of};
 
 use crate::ground::{ground, reference};
 
@@ -35,14 +35,14 @@ fn what_cosign_signed_is_accepted_by_its_key_and_no_other() {
 fn every_kind_of_key_is_judged_as_cosign_judges_it() {
     let ground = ground();
     let [_, registry] = ground.registries();
-    let usual = (Hash::Sha256, Scheme::Usual);
+    let usual = (Hash::Sha256, Scheme::Default);
     let mut wanted: Vec<_> = Algorithm::ALL.map(|kind| (kind, usual)).into();
     wanted.extend([
         (Algorithm::Rsa2048, (Hash::Sha256, Scheme::Pss)),
-        (Algorithm::Rsa2048, (Hash::Sha512, Scheme::Usual)),
-        (Algorithm::EcdsaP256, (Hash::Sha384, Scheme::Usual)),
-        (Algorithm::EcdsaP384, (Hash::Sha384, Scheme::Usual)),
-        (Algorithm::EcdsaP521, (Hash::Sha512, Scheme::Usual)),
+        (Algorithm::Rsa2048, (Hash::Sha512, Scheme::Default)),
+        (Algorithm::EcdsaP256, (Hash::Sha384, Scheme::Default)),
+        (Algorithm::EcdsaP384, (Hash::Sha384, Scheme::Default)),
+        (Algorithm::EcdsaP521, (Hash::Sha512, Scheme::Default)),
     ]);
     for (number, (algorithm, how)) in wanted.into_iter().enumerate() {
         let name = format!("kind-{number}");
@@ -80,7 +80,7 @@ fn every_kind_of_key_is_judged_as_cosign_judges_it() {
             if let Some(hash) = own_hash(algorithm, how) {
                 cosign.args(["--signature-digest-algorithm", hash]);
             }
-            let cosign = judge(&mut cosign).unwrap();
+            let cosign = verdict_of(&mut cosign).unwrap();
             let what = format!("{algorithm:?} {how:?} {form:?}");
             assert_eq!(ours, cosign.is_accepted(), "{what}: {cosign:?}");
             let expected = how == usual || own_hash(algorithm, how).is_some();

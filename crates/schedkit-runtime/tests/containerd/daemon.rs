@@ -194,9 +194,9 @@ fn programs() -> Option<PathBuf> {
         Ok(other) => panic!("SCHEDKIT_CONTAINERD={other}: debian, 1.7 or 2"),
     };
     let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
-    let cache = lab::Order::new("unused", lab::Ground::Registry, &labs).cache;
+    let cache = lab::LabSpec::new("unused", lab::Topology::Registry, &labs).cache;
     let cache = lab::cache::Cache::new(cache);
     let reporter = lab::progress::Reporter::new(std::io::sink());
     let made = make(&cache, edition, &reporter);
-    Some(made.unwrap_or_else(|error| panic!("{}", lab::sentence(&error))))
+    Some(made.unwrap_or_else(|error| panic!("{}", lab::error_chain(&error))))
 }

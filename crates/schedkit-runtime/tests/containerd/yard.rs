@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lab::oci::Registry;
-use lab::{Lab, Order};
+use lab::{Lab, LabSpec};
 use schedkit_core::{ImageRef, PinnedRef};
 use schedkit_image::registry::{Client, HostConfig, Hosts, Limits, Security, Settings};
 use schedkit_image::signature::{Trusted, waive};
@@ -33,12 +33,12 @@ pub(crate) fn registry() -> Registry {
     static LAB: OnceLock<Lab> = OnceLock::new();
     let lab = LAB.get_or_init(|| {
         let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
-        let order = Order {
+        let order = LabSpec {
             nodes: 0,
             schedulers: Vec::new(),
-            ..Order::new("test-containerd", lab::Ground::Registry, &labs)
+            ..LabSpec::new("test-containerd", lab::Topology::Registry, &labs)
         };
-        Lab::up(&order, |_| {}).unwrap_or_else(|error| panic!("{}", lab::sentence(&error)))
+        Lab::up(&order, |_| {}).unwrap_or_else(|error| panic!("{}", lab::error_chain(&error)))
     });
     Registry::new(&lab.running().registry)
 }

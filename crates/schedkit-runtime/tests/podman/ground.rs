@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use lab::oci::{File, Image, Registry};
-use lab::{Lab, Order};
+use lab::{Lab, LabSpec};
 use schedkit_core::{ImageRef, PinnedRef, Repository};
 use schedkit_image::registry::{Credentials, Hosts};
 use schedkit_image::signature::{Trusted, waive};
@@ -54,10 +54,10 @@ pub(crate) fn ground() -> &'static Ground {
     static GROUND: OnceLock<Ground> = OnceLock::new();
     GROUND.get_or_init(|| {
         let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
-        let order = Order {
+        let order = LabSpec {
             nodes: 0,
             schedulers: Vec::new(),
-            ..Order::new("test-podman", lab::Ground::Registry, &labs)
+            ..LabSpec::new("test-podman", lab::Topology::Registry, &labs)
         };
         let lab = Lab::up(&order, |_| {}).unwrap_or_else(|error| panic!("{error}"));
         let folder = lab.state().path("podman");

@@ -10,7 +10,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, Error};
-use lab::{Ground, Lab, Order};
+use lab::{Lab, LabSpec, Topology};
 use serde_json::Value;
 use sked_api::crd;
 use tokio::runtime::Runtime;
@@ -52,7 +52,7 @@ pub(crate) fn server() -> MutexGuard<'static, Server> {
 impl Server {
     fn up() -> Self {
         let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
-        let order = Order::new("test-admission", Ground::ControlPlane, &labs);
+        let order = LabSpec::new("test-admission", Topology::ControlPlane, &labs);
         let lab = Lab::up(&order, |_| {}).unwrap_or_else(|error| panic!("{error}"));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

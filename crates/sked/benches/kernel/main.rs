@@ -33,7 +33,7 @@ use anyhow::Context;
 use heard::Heard;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use lab::ground::DEFAULT_KERNEL;
+use lab::spec::DEFAULT_KERNEL;
 use machine::Machine;
 use serde_json::json;
 use site::{IMAGE, Site};

@@ -15,7 +15,7 @@ use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, Resource};
 use lab::counters::counters;
-use lab::{Ground, Lab, Order};
+use lab::{Lab, LabSpec, Topology};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sked_api::SchedExt;
@@ -37,9 +37,9 @@ impl Cluster {
     /// Brings it up with our resource in it.
     pub(crate) async fn up(name: &str, crowd: bool) -> anyhow::Result<Self> {
         let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
-        let order = Order {
-            crowd,
-            ..Order::new(name, Ground::ControlPlane, &labs)
+        let order = LabSpec {
+            kwok: crowd,
+            ..LabSpec::new(name, Topology::ControlPlane, &labs)
         };
         let lab = Lab::up(&order, |_| {})?;
         let cluster = Self {

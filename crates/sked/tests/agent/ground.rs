@@ -109,7 +109,7 @@ impl Node {
 
     /// The Node is made, and kubelet puts a token in the agent's place, over one that is there.
     pub(crate) fn is_born(&mut self) {
-        let (crowd, played) = lab::crowd::LABEL;
+        let (crowd, played) = lab::kwok::LABEL;
         let name = &self.name;
         let labels =
             json!({crowd: played, "kubernetes.io/os": "linux", "kubernetes.io/hostname": name});

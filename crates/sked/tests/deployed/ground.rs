@@ -10,7 +10,7 @@ use lab::operator::{self, tree};
 use lab::parts::install_tool::{self, InstallTool};
 use lab::progress::Reporter;
 use lab::static_program::{self, Profile};
-use lab::{Event, Ground, Lab, Order};
+use lab::{Event, Lab, LabSpec, Topology};
 use serde_json::{Value, json};
 
 /// Generous: the node's processor is emulated.
@@ -32,12 +32,12 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) fn up(name: &str) -> Self {
         let program = static_program::build("sked", Profile::Debug).unwrap();
-        let order = Order::new(name, Ground::Cluster, &tree().join(".lab"));
+        let order = LabSpec::new(name, Topology::Cluster, &tree().join(".lab"));
         let lab = Lab::up(&order, |event| match event {
             Event::Started { .. } | Event::Finished { .. } => println!("{event:?}"),
             Event::Ready { .. } | Event::Failed { .. } => {}
         });
-        let lab = lab.unwrap_or_else(|error| panic!("{}", lab::sentence(&error)));
+        let lab = lab.unwrap_or_else(|error| panic!("{}", lab::error_chain(&error)));
         let image = operator::push(&lab, &program, "test").unwrap();
         let cache = order.cache;
         Self { image, lab, cache }
@@ -116,7 +116,7 @@ impl Site {
         let node = self.lab.node("node1").unwrap();
         node.run(&["cat", "/sys/kernel/sched_ext/state"])
             .unwrap()
-            .out
+            .stdout
     }
 
     pub(crate) fn await_kernel(&self, state: &str) {

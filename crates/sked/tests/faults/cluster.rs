@@ -15,7 +15,7 @@ use kube::api::{Api, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt};
 use lab::counters::counters;
-use lab::{Ending, Ground, Lab, Order};
+use lab::{Lab, LabSpec, StopSignal, Topology};
 use serde_json::json;
 use sked_api::SchedExt;
 
@@ -38,9 +38,9 @@ pub(crate) struct Cluster {
 impl Cluster {
     pub(crate) async fn up(name: &str) -> Self {
         let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
-        let order = Order {
-            crowd: true,
-            ..Order::new(name, Ground::ControlPlane, &labs)
+        let order = LabSpec {
+            kwok: true,
+            ..LabSpec::new(name, Topology::ControlPlane, &labs)
         };
         let lab = Lab::up(&order, |_| {}).unwrap_or_else(|error| panic!("{error}"));
         let lab = Arc::new(lab);
@@ -59,7 +59,7 @@ impl Cluster {
         namespace.metadata.name = Some(NAMESPACE.to_owned());
         namespaces.create(&new, &namespace).await.unwrap();
         let nodes: Api<Node> = Api::all(cluster.client.clone());
-        let (label, value) = lab::crowd::LABEL;
+        let (label, value) = lab::kwok::LABEL;
         for number in 0..NODES {
             let name = format!("node-{number}");
             // The last one is a kubelet's own, and the anti-affinity goes by it.
@@ -120,12 +120,12 @@ impl Cluster {
     /// Kubernetes' own controllers begin anew with it: where they are elected they end when they
     /// cannot renew their lease, and here nobody is. A controller manager that lived on did not
     /// collect what SchedExts left behind that were deleted about the time of an outage.
-    pub(crate) async fn without_api_server(&self, ending: Ending, away: Duration) {
+    pub(crate) async fn without_api_server(&self, ending: StopSignal, away: Duration) {
         let lab = Arc::clone(&self.lab);
         let outage = tokio::task::spawn_blocking(move || {
             lab.stop_service("kube-apiserver", ending)?;
             for controller in CONTROLLERS {
-                lab.stop_service(controller, Ending::Killed)?;
+                lab.stop_service(controller, StopSignal::Kill)?;
             }
             std::thread::sleep(away);
             lab.start_service("kube-apiserver")?;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use changes::Changes;
 use cluster::Cluster;
-use lab::Ending;
+use lab::StopSignal;
 use manager::Manager;
 use proxy::{Faults, Proxy};
 use recorder::{Record, Recorder};
@@ -32,13 +32,13 @@ const COURSE: Duration = Duration::from_secs(120);
 const LIFE: Duration = Duration::from_millis(200);
 /// How the API server is stopped each time. One that is asked to end takes a minute, in which
 /// watches live on and nobody else is answered.
-const OUTAGES: [Ending; 6] = [
-    Ending::Killed,
-    Ending::Asked,
-    Ending::Killed,
-    Ending::Killed,
-    Ending::Asked,
-    Ending::Killed,
+const OUTAGES: [StopSignal; 6] = [
+    StopSignal::Kill,
+    StopSignal::Term,
+    StopSignal::Kill,
+    StopSignal::Kill,
+    StopSignal::Term,
+    StopSignal::Kill,
 ];
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use lab::Said;
+use lab::CommandOutput;
 use serde_json::{Value, json};
 
 use crate::ground::{
@@ -57,7 +57,7 @@ fn report(name: &str) -> Value {
     })
 }
 
-fn lie(thief: &Person, name: &str) -> Said {
+fn lie(thief: &Person, name: &str) -> CommandOutput {
     let patch = r#"{"status": {"state": "enabled", "ops": "lie"}}"#;
     let words = "--subresource=status --type=merge -p";
     let words: Vec<&str> = words.split(' ').collect();
@@ -93,7 +93,9 @@ fn ground() -> Theft {
     eventually("the policy for agents is in force", || {
         let made = thief.hands("create", &report("honest"));
         must(&["delete", "schedextnodes", "--all"]);
-        made.err.contains("ValidatingAdmissionPolicy").then_some(())
+        made.stderr
+            .contains("ValidatingAdmissionPolicy")
+            .then_some(())
     });
     Theft(thief)
 }

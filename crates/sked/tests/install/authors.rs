@@ -35,7 +35,7 @@ fn ground() {
     must(&["delete", "schedexts", "--all", "-n", TEAM]);
 }
 
-fn merge(person: &Person, name: &str, patch: &Value) -> lab::Said {
+fn merge(person: &Person, name: &str, patch: &Value) -> lab::CommandOutput {
     let patch = patch.to_string();
     person.says(&[
         "patch",

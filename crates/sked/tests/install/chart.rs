@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use lab::Said;
+use lab::CommandOutput;
 use lab::parts::install_tool::InstallTool;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ const SAME_IMAGE: &str = "--set=image.repository=controller,image.tag=latest";
 /// Nothing runs here, so no Job after the end would end.
 const NO_JOB: &str = "--set=uninstall.releaseNodes=false";
 
-fn helm(words: &[&str]) -> Said {
+fn helm(words: &[&str]) -> CommandOutput {
     let home = tempfile::tempdir().unwrap();
     let mut helm = Command::new(tool(InstallTool::Helm));
     helm.current_dir(tree())
@@ -31,8 +31,8 @@ fn helm(words: &[&str]) -> Said {
 fn rendered(values: &[&str]) -> Vec<Value> {
     let words = ["template", "sked", "charts/sked", "--namespace=sked-system"];
     let said = helm(&[&words[..], values].concat());
-    assert_eq!(said.status, 0, "{}", said.err);
-    read(&said.out)
+    assert_eq!(said.status, 0, "{}", said.stderr);
+    read(&said.stdout)
 }
 
 /// Manifests as kubectl reads them.
@@ -85,7 +85,7 @@ fn cleared() {
 fn the_chart_is_sound_and_its_values_are_checked() {
     let _alone = alone();
     let lint = helm(&["lint", "--strict", "charts/sked"]);
-    assert_eq!(lint.status, 0, "{}{}", lint.out, lint.err);
+    assert_eq!(lint.status, 0, "{}{}", lint.stdout, lint.stderr);
     for wrong in [
         "--set=imagee.tag=1",
         "--set=image.tag=a b",
@@ -236,7 +236,7 @@ fn helm_brings_it_and_takes_it_and_the_schedexts_stay() {
         // kubectl looks before it patches, which the manager has no need of.
         crate::ground::let_kubectl_look("sked-controller-manager", "elsewhere");
         let said = manager.says(&words);
-        said.err.contains("only those labels").then_some(())
+        said.stderr.contains("only those labels").then_some(())
     });
     // There is one sked in a cluster.
     refused(
@@ -281,5 +281,5 @@ fn the_packed_chart_carries_its_files() {
         "--namespace=sked-system",
         SAME_IMAGE,
     ];
-    assert_eq!(said.out, helm(&words).out);
+    assert_eq!(said.stdout, helm(&words).stdout);
 }

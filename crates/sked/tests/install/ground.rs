@@ -10,7 +10,7 @@ use lab::cache::Cache;
 use lab::parts::install_tool::{self, InstallTool};
 use lab::parts::monitoring;
 use lab::progress::Reporter;
-use lab::{Ground, Lab, Order, Said};
+use lab::{CommandOutput, Lab, LabSpec, Topology};
 use serde_json::{Value, json};
 
 /// Generous: the processors are shared.
@@ -35,8 +35,8 @@ pub(crate) fn tree() -> PathBuf {
 pub(crate) fn lab() -> &'static Lab {
     static LAB: OnceLock<Lab> = OnceLock::new();
     LAB.get_or_init(|| {
-        let order = Order::new("test-install", Ground::ControlPlane, &tree().join(".lab"));
-        Lab::up(&order, |_| {}).unwrap_or_else(|error| panic!("{}", lab::sentence(&error)))
+        let order = LabSpec::new("test-install", Topology::ControlPlane, &tree().join(".lab"));
+        Lab::up(&order, |_| {}).unwrap_or_else(|error| panic!("{}", lab::error_chain(&error)))
     })
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn monitoring() -> PathBuf {
 }
 
 fn cache() -> Cache {
-    Cache::new(Order::new("none", Ground::ControlPlane, Path::new(".lab")).cache)
+    Cache::new(LabSpec::new("none", Topology::ControlPlane, Path::new(".lab")).cache)
 }
 
 /// kustomize or helm, as `make` has them.
@@ -61,15 +61,21 @@ pub(crate) fn tool(tool: InstallTool) -> PathBuf {
 }
 
 /// The administrator.
-pub(crate) fn kubectl(words: &[&str]) -> Said {
+pub(crate) fn kubectl(words: &[&str]) -> CommandOutput {
     said(lab().kubectl().unwrap().current_dir(tree()).args(words))
 }
 
 /// The administrator, who must succeed.
 pub(crate) fn must(words: &[&str]) -> String {
     let said = kubectl(words);
-    assert_eq!(said.status, 0, "kubectl {}: {}", words.join(" "), said.err);
-    said.out
+    assert_eq!(
+        said.status,
+        0,
+        "kubectl {}: {}",
+        words.join(" "),
+        said.stderr
+    );
+    said.stdout
 }
 
 /// The administrator applies objects.
@@ -78,7 +84,7 @@ pub(crate) fn apply(objects: &[Value]) {
     let mut command = lab().kubectl().unwrap();
     command.args(["apply", "-f", "-"]);
     let said = tell(&mut command, &list);
-    assert_eq!(said.status, 0, "{}\n{list:#}", said.err);
+    assert_eq!(said.status, 0, "{}\n{list:#}", said.stderr);
 }
 
 /// Manifests of a file (`-f`) or a folder of kustomize's (`-k`), each object by itself, as kubectl
@@ -146,30 +152,30 @@ impl Person {
     }
 
     /// Says something.
-    pub(crate) fn says(&self, words: &[&str]) -> Said {
+    pub(crate) fn says(&self, words: &[&str]) -> CommandOutput {
         said(self.kubectl().args(words))
     }
 
     /// Hands an object over with `create`, `apply` or `replace`.
-    pub(crate) fn hands(&self, verb: &str, object: &Value) -> Said {
+    pub(crate) fn hands(&self, verb: &str, object: &Value) -> CommandOutput {
         tell(self.kubectl().args([verb, "-f", "-"]), object)
     }
 }
 
 /// What was allowed.
 #[track_caller]
-pub(crate) fn allowed(said: &Said) {
-    assert_eq!(said.status, 0, "{}", said.err);
+pub(crate) fn allowed(said: &CommandOutput) {
+    assert_eq!(said.status, 0, "{}", said.stderr);
 }
 
 /// What was refused, with these words in the sentence.
 #[track_caller]
-pub(crate) fn refused(said: &Said, words: &str) {
-    assert_ne!(said.status, 0, "allowed: {}", said.out);
+pub(crate) fn refused(said: &CommandOutput, words: &str) {
+    assert_ne!(said.status, 0, "allowed: {}", said.stdout);
     assert!(
-        said.err.contains(words),
+        said.stderr.contains(words),
         "{words:?} is not in: {}",
-        said.err
+        said.stderr
     );
 }
 
@@ -232,7 +238,7 @@ pub(crate) fn install() {
         if said.status == 0 {
             must(&["delete", "schedext", "probe", "-n", "warm-up"]);
         }
-        (said.err.contains("ValidatingAdmissionPolicy")).then_some(())
+        (said.stderr.contains("ValidatingAdmissionPolicy")).then_some(())
     });
 }
 
@@ -283,7 +289,7 @@ fn binding(namespace: &str, kind: &str, role: &str, user: &str) -> Value {
     })
 }
 
-fn tell(command: &mut Command, object: &Value) -> Said {
+fn tell(command: &mut Command, object: &Value) -> CommandOutput {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -297,14 +303,14 @@ fn tell(command: &mut Command, object: &Value) -> Said {
 }
 
 /// Runs a program to its end.
-pub(crate) fn said(command: &mut Command) -> Said {
+pub(crate) fn said(command: &mut Command) -> CommandOutput {
     heard(&command.output().unwrap())
 }
 
-fn heard(output: &std::process::Output) -> Said {
-    Said {
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+fn heard(output: &std::process::Output) -> CommandOutput {
+    CommandOutput {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         status: output.status.code().unwrap_or(-1),
     }
 }

@@ -118,9 +118,9 @@ fn kustomize_renders_what_kubectl_renders() {
                 .current_dir(tree())
                 .args(["build", &folder]),
         );
-        assert_eq!(own.status, 0, "{}", own.err);
-        assert_eq!(own.out, must(&["kustomize", &folder]), "{folder}");
-        assert_eq!(own.err, "", "{folder}: nothing is deprecated");
+        assert_eq!(own.status, 0, "{}", own.stderr);
+        assert_eq!(own.stdout, must(&["kustomize", &folder]), "{folder}");
+        assert_eq!(own.stderr, "", "{folder}: nothing is deprecated");
     }
 }
 
@@ -143,8 +143,12 @@ fn the_api_server_knows_every_field() {
             "-k",
             &folder,
         ]);
-        assert_eq!(said.status, 0, "{folder}: {}", said.err);
-        assert!(!said.err.contains("Warning"), "{folder}: {}", said.err);
+        assert_eq!(said.status, 0, "{folder}: {}", said.stderr);
+        assert!(
+            !said.stderr.contains("Warning"),
+            "{folder}: {}",
+            said.stderr
+        );
     }
     // The check is real: a field that nobody knows is refused.
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! What the manager's account may do, as whoever stole its token would find out.
 
-use lab::Said;
+use lab::CommandOutput;
 use serde_json::{Value, json};
 
 use crate::ground::{
@@ -28,7 +28,7 @@ fn ground() -> Person {
     eventually("the policies for the manager are in force", || {
         let node = node(&thief, &json!({"metadata": {"labels": {"pool": null}}}));
         let made = thief.hands("create", &daemonset("probe", None));
-        let refused = |said: &Said| said.err.contains("ValidatingAdmissionPolicy");
+        let refused = |said: &CommandOutput| said.stderr.contains("ValidatingAdmissionPolicy");
         must(&["label", "node", "pawn", "pool=a", "--overwrite"]);
         must(&["delete", "daemonsets", "--all", "-n", THIEVES]);
         (refused(&node) && refused(&made)).then_some(())
@@ -36,7 +36,7 @@ fn ground() -> Person {
     thief
 }
 
-fn node(thief: &Person, patch: &Value) -> Said {
+fn node(thief: &Person, patch: &Value) -> CommandOutput {
     let patch = patch.to_string();
     thief.says(&["patch", "node", "pawn", "--type=merge", "-p", &patch])
 }
@@ -117,7 +117,7 @@ fn reference(owner: &str) -> Value {
 }
 
 /// As the manager does it: what there is, laid over and put back.
-fn change(thief: &Person, name: &str, patch: &Value) -> Said {
+fn change(thief: &Person, name: &str, patch: &Value) -> CommandOutput {
     let mut object = get(&["daemonset", name, "-n", THIEVES]);
     lay_over(&mut object, patch);
     thief.hands("replace", &object)
@@ -233,7 +233,7 @@ fn pod(name: &str, labels: &Value) {
     must(&[&words[..], &["--type=merge", "-p", &status]].concat());
 }
 
-fn pod_status(thief: &Person, name: &str, kind: &str, patch: &Value) -> Said {
+fn pod_status(thief: &Person, name: &str, kind: &str, patch: &Value) -> CommandOutput {
     let (kind, patch) = (format!("--type={kind}"), patch.to_string());
     let words = ["patch", "pod", name, "-n", THIEVES, "--subresource=status"];
     thief.says(&[&words[..], &[&kind, "-p", &patch]].concat())
@@ -252,7 +252,9 @@ fn ground_with_pods() -> Person {
     pod("foreign", &json!({"app": "shop"}));
     eventually("the policy for pods is in force", || {
         let said = pod_status(&thief, "foreign", "strategic", &condition(GATE, "True"));
-        said.err.contains("ValidatingAdmissionPolicy").then_some(())
+        said.stderr
+            .contains("ValidatingAdmissionPolicy")
+            .then_some(())
     });
     thief
 }

@@ -13,8 +13,8 @@ mod site;
 use std::time::Duration;
 
 use ground::NODES;
-use lab::Ending;
-use lab::ground::DEFAULT_KERNEL;
+use lab::StopSignal;
+use lab::spec::DEFAULT_KERNEL;
 use lab::static_program::{self, Profile};
 use serde_json::{Value, json};
 use site::{IMAGE, Site};
@@ -170,7 +170,7 @@ fn a_node_is_started_again(site: &Site) {
 fn the_api_server_is_away(site: &Site) {
     let before = site.schedulers();
     site.lab
-        .stop_service("kube-apiserver", Ending::Asked)
+        .stop_service("kube-apiserver", StopSignal::Term)
         .unwrap();
     site.node("node1")
         .must("echo S > /proc/sysrq-trigger")

@@ -17,7 +17,7 @@ mod site;
 
 use std::path::PathBuf;
 
-use lab::ground::DEFAULT_KERNEL;
+use lab::spec::DEFAULT_KERNEL;
 use lab::static_program::{self, Profile};
 use prometheus::Prometheus;
 use serde_json::{Value, json};

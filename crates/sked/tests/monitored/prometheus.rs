@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use lab::cache::Cache;
 use lab::parts::prometheus;
 use lab::progress::Reporter;
-use lab::{Ground, Order};
+use lab::{LabSpec, Topology};
 use serde_json::{Value, json};
 
 use crate::ground::{Way, end};
@@ -179,7 +179,7 @@ fn config(manager: &[Way], agents: &[(Way, String)]) -> Value {
 }
 
 fn server() -> std::path::PathBuf {
-    let order = Order::new("none", Ground::ControlPlane, ".lab".as_ref());
+    let order = LabSpec::new("none", Topology::ControlPlane, ".lab".as_ref());
     let programs = prometheus::make(&Cache::new(order.cache), &Reporter::new(std::io::sink()));
     programs.unwrap().server
 }

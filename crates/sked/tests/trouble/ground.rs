@@ -15,7 +15,7 @@ pub(crate) struct Nodes(&'static str);
 
 impl Nodes {
     pub(crate) fn new(name: &'static str, count: usize) -> Self {
-        let (crowd, played) = lab::crowd::LABEL;
+        let (crowd, played) = lab::kwok::LABEL;
         let node = |number| {
             let host = format!("{name}-{number}");
             let labels = json!({crowd: played, "in": name, "kubernetes.io/hostname": host});

@@ -63,7 +63,7 @@ pub(crate) fn count(node: &Node<'_>) -> u64 {
 pub(crate) fn attached(node: &Node<'_>) -> Option<String> {
     let said = node.run(&["cat", "/sys/kernel/sched_ext/root/ops"]);
     let said = said.unwrap();
-    (said.status == 0).then(|| said.out.trim().to_owned())
+    (said.status == 0).then(|| said.stdout.trim().to_owned())
 }
 
 /// The names of all that its log says were attached.

@@ -12,7 +12,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, ListParams, LogParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt};
-use lab::{Event, Ground, Lab, Node, Order};
+use lab::{Event, Lab, LabSpec, Node, Topology};
 use serde_json::json;
 use sked_api::SchedExt;
 
@@ -42,15 +42,15 @@ pub(crate) struct Cluster {
 impl Cluster {
     pub(crate) async fn up(name: &str) -> Self {
         let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.lab");
-        let order = Order {
+        let order = LabSpec {
             nodes: 2,
-            ..Order::new(name, Ground::Cluster, &labs)
+            ..LabSpec::new(name, Topology::Cluster, &labs)
         };
         let lab = Lab::up(&order, |event| match event {
             Event::Started { .. } | Event::Finished { .. } => println!("{event:?}"),
             Event::Ready { .. } | Event::Failed { .. } => {}
         });
-        let lab = lab.unwrap_or_else(|error| panic!("{}", lab::sentence(&error)));
+        let lab = lab.unwrap_or_else(|error| panic!("{}", lab::error_chain(&error)));
         let config = Kubeconfig::read_from(lab.running().kubeconfig.as_ref().unwrap()).unwrap();
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(config, &options).await;

@@ -1,6 +1,6 @@
 //! Puts a lab's parts to work: registry, nodes, control plane, in the order that is fastest.
 //!
-//! The keeper calls it once everything is there. Nothing here is undone on failure: the keeper
+//! The supervisor calls it once everything is there. Nothing here is undone on failure: the supervisor
 //! ends, and what was started ends with it.
 
 use std::fs;
@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use crate::cache::Cache;
 use crate::control_plane::{self, ControlPlaneError};
-use crate::ground::Order;
 use crate::network::{self, API, REGISTRY};
 use crate::parts::Parts;
 use crate::parts::kernel::Equipment;
@@ -18,16 +17,17 @@ use crate::progress::Reporter;
 use crate::registry::{self, RegistryError};
 use crate::seed::{self, NodeIdentity, REGISTRY_NAME, SeedError};
 use crate::service::{Service, ServiceError};
+use crate::spec::LabSpec;
 use crate::ssh::{KeyError, Keys, Route};
 use crate::state::{RunningLab, RunningNode, State};
 use crate::vm::{self, VmError};
 
 /// A node registers itself a while after it lets us in.
-const NODE_PATIENCE: Duration = Duration::from_secs(300);
+const NODE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Why a lab does not come up.
 #[derive(Debug, thiserror::Error)]
-pub enum SiteError {
+pub enum StartupError {
     /// The keys for the nodes.
     #[error(transparent)]
     Keys(#[from] KeyError),
@@ -54,7 +54,7 @@ pub enum SiteError {
     Io(#[from] io::Error),
 }
 
-/// Where a lab's doors are on this machine's loopback.
+/// Where a lab's forwards are on this machine's loopback.
 #[derive(Clone, Copy, Debug)]
 pub struct Ports {
     /// The API server's.
@@ -66,9 +66,9 @@ pub struct Ports {
 }
 
 /// A lab whose parts are all there and whose network is entered.
-pub struct Site<'a> {
+pub struct Startup<'a> {
     /// What is wanted.
-    pub order: &'a Order,
+    pub spec: &'a LabSpec,
     /// Where its state goes.
     pub state: &'a State,
     /// Where the keys for its nodes are kept.
@@ -79,11 +79,11 @@ pub struct Site<'a> {
     pub reporter: &'a Reporter,
 }
 
-impl Site<'_> {
+impl Startup<'_> {
     /// Nodes are powered on first because they take longest; the control plane comes up meanwhile.
-    pub fn start(&self, api_port: u16) -> Result<Vec<Service>, SiteError> {
+    pub fn start(&self, api_port: u16) -> Result<Vec<Service>, StartupError> {
         let Self {
-            order,
+            spec,
             state,
             parts,
             reporter,
@@ -93,10 +93,10 @@ impl Site<'_> {
         let pki = parts
             .binaries
             .is_some()
-            .then(|| Pki::make(state.path("pki")))
+            .then(|| Pki::create(state.path("pki")))
             .transpose()?;
         let keys = Keys::make(self.cache, reporter)?;
-        let nodes: Vec<_> = (1..=order.node_count()).map(NodeIdentity::new).collect();
+        let nodes: Vec<_> = (1..=spec.node_count()).map(NodeIdentity::new).collect();
         let mut services = vec![reporter.step("filling the registry", || {
             registry::start(state, &parts.registry, &parts.stock)
         })?];
@@ -109,7 +109,7 @@ impl Site<'_> {
         if let (Some(binaries), Some(pki)) = (&parts.binaries, &pki) {
             let outside = format!("https://127.0.0.1:{api_port}");
             services.extend(reporter.step("starting the control plane", || {
-                control_plane::start(state, binaries, pki, &outside, parts.crowd.as_deref())
+                control_plane::start(state, binaries, pki, &outside, parts.kwok.as_deref())
             })?);
         }
         for (node, vm) in nodes.iter().zip(&mut vms) {
@@ -138,7 +138,7 @@ impl Site<'_> {
         nodes: &[NodeIdentity],
         keys: &Keys,
         pki: Option<&Pki>,
-    ) -> Result<Vec<Service>, SiteError> {
+    ) -> Result<Vec<Service>, StartupError> {
         let Some(parts) = &self.parts.node else {
             return Ok(Vec::new());
         };
@@ -153,7 +153,7 @@ impl Site<'_> {
                     keys,
                     pki,
                 )?;
-                Ok(vm::start(self.state, node, parts, &self.order.accelerator)?)
+                Ok(vm::start(self.state, node, parts, &self.spec.accelerator)?)
             })
             .collect()
     }
@@ -162,8 +162,8 @@ impl Site<'_> {
         let Some(binaries) = &self.parts.binaries else {
             return Ok(());
         };
-        vm.wait_until(NODE_PATIENCE, || {
-            network::insider(binaries.program("kubectl"))
+        vm.wait_until(NODE_TIMEOUT, || {
+            network::without_proxies(binaries.program("kubectl"))
                 .arg("--kubeconfig")
                 .arg(self.state.path("kubeconfig"))
                 .args([
@@ -183,10 +183,7 @@ impl Site<'_> {
     /// The lab's account of itself.
     pub fn describe(&self, ports: &Ports) -> RunningLab {
         let Self {
-            order,
-            state,
-            parts,
-            ..
+            spec, state, parts, ..
         } = self;
         let kernel = parts
             .node
@@ -194,8 +191,8 @@ impl Site<'_> {
             .map(|node| node.kernel.release.to_string())
             .unwrap_or_default();
         RunningLab {
-            name: order.name.clone(),
-            ground: order.ground,
+            name: spec.name.clone(),
+            topology: spec.topology,
             kubeconfig: parts.binaries.as_ref().map(|_| state.path("kubeconfig")),
             kubectl: parts
                 .binaries
@@ -205,7 +202,7 @@ impl Site<'_> {
             referrers_registry: ports.referrers.map(|port| format!("127.0.0.1:{port}")),
             tools: parts.tools.clone(),
             registry_on_nodes: format!("{REGISTRY_NAME}:{}", REGISTRY.port()),
-            nodes: (1..=order.node_count())
+            nodes: (1..=spec.node_count())
                 .map(NodeIdentity::new)
                 .map(|node| RunningNode {
                     name: node.name,

@@ -2,15 +2,15 @@
 //! kernel ends everything it started the moment it ends itself, however that happens.
 //!
 //! ```text
-//!   lab up ──stdin (order, then the lifeline)──▶ unshare ─▶ keeper ─┬─ builds, apt, …
+//!   lab up ──stdin (order, then the control pipe)──▶ unshare ─▶ supervisor ─┬─ builds, apt, …
 //!      ◀──stdout (events)────────────────────────────────           ├─ etcd, API server, …, registry
 //!                                                                   └─ QEMU and ssh, one each a node
 //! ```
 //!
-//! The lifeline is the pipe that the order came through. Whoever asked for the lab holds its
+//! The control pipe is the pipe that the order came through. Whoever asked for the lab holds its
 //! other end; when that process is gone, by `kill -9` or otherwise, the pipe ends and so does the
-//! keeper. `detach` on the lifeline cuts this tie once the lab is ready; until then a service can
-//! be stopped and started through it ([`crate::demand`]).
+//! supervisor. `detach` on the control pipe cuts this tie once the lab is ready; until then a service can
+//! be stopped and started through it ([`crate::request`]).
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -21,13 +21,14 @@ use std::time::Duration;
 
 use crate::cache::Cache;
 use crate::command::{self, CommandError};
-use crate::demand::{self, Demand};
-use crate::ground::{Goal, Order};
-use crate::network::{self, API, Door, NetworkError, REFERRERS, REGISTRY};
+use crate::error_chain::error_chain;
+use crate::network::{self, API, NetworkError, PortForward, REFERRERS, REGISTRY};
 use crate::parts::{self, PartError};
 use crate::progress::{Event, Reporter};
+use crate::request::{self, Request};
 use crate::service::Service;
-use crate::site::{Ports, Site, SiteError};
+use crate::spec::{Goal, LabSpec};
+use crate::startup::{Ports, Startup, StartupError};
 use crate::state::{State, StateError};
 
 /// How often the services are looked at.
@@ -35,10 +36,12 @@ const PACE: Duration = Duration::from_millis(500);
 
 /// Why there is no lab.
 #[derive(Debug, thiserror::Error)]
-pub enum KeeperError {
+pub enum SupervisorError {
     /// The order could not be read.
-    #[error("the keeper got no order it understands: it is started by `lab up`, not by hand")]
-    Order(#[source] io::Error),
+    #[error(
+        "the supervisor read no valid lab specification: it is started by `lab up`, not by hand"
+    )]
+    Spec(#[source] io::Error),
     /// The private namespace is incomplete.
     #[error("cannot set up a private process namespace")]
     Namespace(#[from] CommandError),
@@ -53,7 +56,7 @@ pub enum KeeperError {
     Network(#[from] NetworkError),
     /// One of the lab's processes.
     #[error(transparent)]
-    Site(#[from] SiteError),
+    Startup(#[from] StartupError),
     /// A file.
     #[error("cannot learn which process this is")]
     Io(#[from] io::Error),
@@ -62,72 +65,72 @@ pub enum KeeperError {
 /// What a lab that has come up leaves to be watched.
 struct Kept {
     services: Vec<Service>,
-    demands: Receiver<Demand>,
+    requests: Receiver<Request>,
 }
 
-/// Reads the order from standard input, makes the lab, and keeps it until the lifeline ends.
-pub fn keep() -> Result<(), KeeperError> {
+/// Reads the order from standard input, makes the lab, and keeps it until the control pipe ends.
+pub fn keep() -> Result<(), SupervisorError> {
     let reporter = Reporter::new(io::stdout());
     match bring_up(&reporter) {
         Ok(Some(kept)) => watch(kept, &reporter),
         Ok(None) => Ok(()),
         Err(error) => {
-            let sentence = crate::sentence(&error);
-            reporter.send(&Event::Failed { sentence });
+            let message = error_chain(&error);
+            reporter.send(&Event::Failed { message });
             Err(error)
         }
     }
 }
 
 /// The steps of `lab up`, in order. The lock is held for as long as the process lives.
-fn bring_up(reporter: &Reporter) -> Result<Option<Kept>, KeeperError> {
+fn bring_up(reporter: &Reporter) -> Result<Option<Kept>, SupervisorError> {
     let mut input = BufReader::new(io::stdin());
-    let order = read_order(&mut input)?;
-    let demands = follow_lifeline(input);
-    let keeper_pid = enter_process_namespace()?;
-    let cache = Cache::new(order.cache.clone());
-    if order.goal == Goal::Prepared {
-        parts::gather(&cache, &order, reporter)?;
+    let spec = read_spec(&mut input)?;
+    let requests = follow_control_pipe(input);
+    let supervisor_pid = enter_process_namespace()?;
+    let cache = Cache::new(spec.cache.clone());
+    if spec.goal == Goal::Prepared {
+        parts::gather(&cache, &spec, reporter)?;
         return Ok(None);
     }
-    let state = State::new(order.state.clone());
+    let state = State::new(spec.state.clone());
     // Held until the process ends: dropping it would say that nothing runs here any more.
-    std::mem::forget(state.take(keeper_pid)?);
-    let doors = Doors::open(&order)?;
-    let parts = parts::gather(&cache, &order, reporter)?;
-    let ports = doors.ports();
-    network::enter(order.node_count())?;
-    doors.lead_inside();
-    let site = Site {
-        order: &order,
+    std::mem::forget(state.take(supervisor_pid)?);
+    let forwards = PortForwards::open(&spec)?;
+    let parts = parts::gather(&cache, &spec, reporter)?;
+    let ports = forwards.ports();
+    network::enter(spec.node_count())?;
+    forwards.start();
+    let startup = Startup {
+        spec: &spec,
         state: &state,
         cache: &cache,
         parts: &parts,
         reporter,
     };
-    let services = site.start(ports.api)?;
-    let lab = site.describe(&ports);
+    let services = startup.start(ports.api)?;
+    let lab = startup.describe(&ports);
     state.publish(&lab)?;
     reporter.send(&Event::Ready { lab: Box::new(lab) });
-    Ok(Some(Kept { services, demands }))
+    Ok(Some(Kept { services, requests }))
 }
 
 /// The ways in from this machine's loopback, opened before anything slow begins.
-struct Doors {
-    api: Door,
-    registry: Door,
-    referrers: Option<Door>,
+struct PortForwards {
+    api: PortForward,
+    registry: PortForward,
+    referrers: Option<PortForward>,
 }
 
-impl Doors {
-    fn open(order: &Order) -> Result<Self, NetworkError> {
+impl PortForwards {
+    fn open(spec: &LabSpec) -> Result<Self, NetworkError> {
         Ok(Self {
-            api: Door::open(order.api_port)?,
-            registry: Door::open(order.registry_port)?,
-            referrers: order
-                .ground
+            api: PortForward::open(spec.api_port)?,
+            registry: PortForward::open(spec.registry_port)?,
+            referrers: spec
+                .topology
                 .has_referrers()
-                .then(|| Door::open(None))
+                .then(|| PortForward::open(None))
                 .transpose()?,
         })
     }
@@ -136,49 +139,49 @@ impl Doors {
         Ports {
             api: self.api.port(),
             registry: self.registry.port(),
-            referrers: self.referrers.as_ref().map(Door::port),
+            referrers: self.referrers.as_ref().map(PortForward::port),
         }
     }
 
-    fn lead_inside(self) {
-        self.api.lead_to(API);
-        self.registry.lead_to(REGISTRY);
-        if let Some(door) = self.referrers {
-            door.lead_to(REFERRERS);
+    fn start(self) {
+        self.api.forward_to(API);
+        self.registry.forward_to(REGISTRY);
+        if let Some(forward) = self.referrers {
+            forward.forward_to(REFERRERS);
         }
     }
 }
 
-fn read_order(input: &mut impl BufRead) -> Result<Order, KeeperError> {
+fn read_spec(input: &mut impl BufRead) -> Result<LabSpec, SupervisorError> {
     let mut line = String::new();
-    input.read_line(&mut line).map_err(KeeperError::Order)?;
-    serde_json::from_str(&line).map_err(|error| KeeperError::Order(error.into()))
+    input.read_line(&mut line).map_err(SupervisorError::Spec)?;
+    serde_json::from_str(&line).map_err(|error| SupervisorError::Spec(error.into()))
 }
 
-/// Ends this process, and with it the whole lab, when the lifeline ends; hands on what is asked
+/// Ends this process, and with it the whole lab, when the control pipe ends; hands on what is asked
 /// through it meanwhile.
-fn follow_lifeline(input: impl BufRead + Send + 'static) -> Receiver<Demand> {
-    let (hand_on, demands) = mpsc::channel();
+fn follow_control_pipe(input: impl BufRead + Send + 'static) -> Receiver<Request> {
+    let (hand_on, requests) = mpsc::channel();
     std::thread::spawn(move || {
         for line in input.lines().map_while(Result::ok) {
             match serde_json::from_str(&line) {
-                Ok(Demand::Detach) => return,
-                Ok(demand) => {
-                    let _ = hand_on.send(demand);
+                Ok(Request::Detach) => return,
+                Ok(request) => {
+                    let _ = hand_on.send(request);
                 }
                 Err(error) => {
-                    let _ = writeln!(io::stderr(), "cannot read the demand {line:?}: {error}");
+                    let _ = writeln!(io::stderr(), "cannot read the request {line:?}: {error}");
                 }
             }
         }
         end();
     });
-    demands
+    requests
 }
 
 #[expect(
     clippy::exit,
-    reason = "no thread may outlive the lifeline, least of all one that waits for a build"
+    reason = "no thread may outlive the control pipe, least of all one that waits for a build"
 )]
 fn end() -> ! {
     std::process::exit(0)
@@ -186,7 +189,7 @@ fn end() -> ! {
 
 /// Gives this process's number as the whole machine sees it, then makes `/proc` show just the
 /// lab's own processes, as its programs expect.
-fn enter_process_namespace() -> Result<i32, KeeperError> {
+fn enter_process_namespace() -> Result<i32, SupervisorError> {
     let outside: PathBuf = fs::read_link("/proc/self")?;
     let pid = outside
         .to_string_lossy()
@@ -199,10 +202,10 @@ fn enter_process_namespace() -> Result<i32, KeeperError> {
 /// Notes when something that should run has ended. It is not started again: a lab that mends
 /// itself would hide what a test is there to find. What a test asks for is done here, too: this
 /// thread is the one that is in the lab's network.
-fn watch(kept: Kept, reporter: &Reporter) -> Result<(), KeeperError> {
+fn watch(kept: Kept, reporter: &Reporter) -> Result<(), SupervisorError> {
     let Kept {
         mut services,
-        demands,
+        requests,
     } = kept;
     loop {
         for service in &mut services {
@@ -210,8 +213,8 @@ fn watch(kept: Kept, reporter: &Reporter) -> Result<(), KeeperError> {
                 let _ = writeln!(io::stderr(), "{} ended with {status}", service.name());
             }
         }
-        match demands.recv_timeout(PACE) {
-            Ok(demand) => reporter.send(&demand::obey(&demand, &mut services)),
+        match requests.recv_timeout(PACE) {
+            Ok(request) => reporter.send(&request::handle(&request, &mut services)),
             Err(RecvTimeoutError::Timeout) => {}
             // Detached: nobody can ask any more.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(PACE),

@@ -1,4 +1,4 @@
-//! A crowd of nodes that are objects only: kwok plays their kubelets. Whoever wants thousands of
+//! A kwok of nodes that are objects only: kwok plays their kubelets. Whoever wants thousands of
 //! nodes creates `Node` objects with the label [`LABEL`]; their pods run at once and go when they
 //! are deleted. No kernel is behind any of it.
 
@@ -11,7 +11,7 @@ use crate::service::Service;
 use crate::state::State;
 
 /// What a node must carry to be played.
-pub const LABEL: (&str, &str) = ("lab.schedkit.io/crowd", "true");
+pub const LABEL: (&str, &str) = ("lab.schedkit.io/kwok", "true");
 
 const STAGES: &str = include_str!("../tools/kwok/stages.yaml");
 
@@ -24,7 +24,7 @@ pub(crate) fn start(
 ) -> Result<Service, ControlPlaneError> {
     let stages = state.path("kwok-stages.yaml");
     fs::write(&stages, STAGES)?;
-    let mut command = network::insider(program);
+    let mut command = network::without_proxies(program);
     command.arg("--kubeconfig").arg(config);
     command.arg("--config").arg(&stages);
     command.args(["--master", server]);

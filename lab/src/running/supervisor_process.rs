@@ -1,5 +1,5 @@
-//! The keeper as whoever brought the lab up holds it: its process, the lifeline that it lives by
-//! and that demands go through, and what it says. `running.rs` uses it; nobody else does.
+//! The supervisor as whoever brought the lab up holds it: its process, the control pipe that it lives by
+//! and that requests go through, and what it says. `running.rs` uses it; nobody else does.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -9,94 +9,94 @@ use std::sync::{Mutex, PoisonError};
 
 use super::LabError;
 use crate::command;
-use crate::demand::{Answer, Demand};
-use crate::ground::Order;
 use crate::progress::Event;
+use crate::request::{Request, Response};
+use crate::spec::LabSpec;
 use crate::state::RunningLab;
 
-/// The keeper's process and the pipes to it.
+/// The supervisor's process and the pipes to it.
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(super) struct Supervisor {
     pub(super) process: Child,
-    /// One demand at a time: the answers carry no names.
+    /// One request at a time: the answers carry no names.
     pipes: Mutex<Pipes>,
 }
 
-/// What the keeper lives by, and what it says.
+/// What the supervisor lives by, and what it says.
 #[derive(Debug)]
 struct Pipes {
-    lifeline: Option<ChildStdin>,
-    voice: Option<BufReader<ChildStdout>>,
+    control: Option<ChildStdin>,
+    events: Option<BufReader<ChildStdout>>,
 }
 
-/// Starts the keeper in namespaces of its own and listens until it is ready or gives up. The
-/// keeper is no member of our process group: Ctrl-C is for us, and we take the lab down by ending.
-pub(super) fn start_keeper(
-    order: &Order,
+/// Starts the supervisor in namespaces of its own and listens until it is ready or gives up. The
+/// supervisor is no member of our process group: Ctrl-C is for us, and we take the lab down by ending.
+pub(super) fn start_supervisor(
+    spec: &LabSpec,
     listener: impl FnMut(&Event),
-) -> Result<(Keeper, Option<RunningLab>), LabError> {
-    let log = command::append(&order.state.join("keeper.log"))?;
+) -> Result<(Supervisor, Option<RunningLab>), LabError> {
+    let log = command::append(&spec.state.join("supervisor.log"))?;
     let mut process = Command::new("unshare")
         .args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--"])
         .arg(program()?)
-        .arg("keeper")
+        .arg("supervisor")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log)
         .process_group(0)
         .spawn()?;
     let mut pipes = Pipes {
-        lifeline: process.stdin.take(),
-        voice: process.stdout.take().map(BufReader::new),
+        control: process.stdin.take(),
+        events: process.stdout.take().map(BufReader::new),
     };
-    if let Some(lifeline) = &mut pipes.lifeline {
+    if let Some(control) = &mut pipes.control {
         writeln!(
-            lifeline,
+            control,
             "{}",
-            serde_json::to_string(order).map_err(io::Error::from)?
+            serde_json::to_string(spec).map_err(io::Error::from)?
         )?;
     }
-    let keeper = Keeper {
+    let supervisor = Supervisor {
         process,
         pipes: Mutex::new(pipes),
     };
-    let lab = keeper.until_ready(listener)?;
-    Ok((keeper, lab))
+    let lab = supervisor.until_ready(listener)?;
+    Ok((supervisor, lab))
 }
 
-impl Keeper {
+impl Supervisor {
     /// Nothing, when it ended before it was ready.
     fn until_ready(
         &self,
         mut listener: impl FnMut(&Event),
     ) -> Result<Option<RunningLab>, LabError> {
         let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
-        for line in pipes.voice.iter_mut().flat_map(BufRead::lines) {
+        for line in pipes.events.iter_mut().flat_map(BufRead::lines) {
             let Ok(event) = serde_json::from_str(&line?) else {
                 continue;
             };
             listener(&event);
             match event {
                 Event::Ready { lab } => return Ok(Some(*lab)),
-                Event::Failed { sentence } => return Err(LabError::Failed(sentence)),
+                Event::Failed { message } => return Err(LabError::Failed(message)),
                 Event::Started { .. } | Event::Finished { .. } => {}
             }
         }
         Ok(None)
     }
 
-    pub(super) fn say(&self, demand: &Demand) -> io::Result<()> {
+    pub(super) fn say(&self, request: &Request) -> io::Result<()> {
         let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
-        pipes.say(demand)
+        pipes.say(request)
     }
 
     /// Nothing, when it ended instead of an answer.
-    pub(super) fn ask(&self, demand: &Demand) -> io::Result<Option<Answer>> {
+    pub(super) fn ask(&self, request: &Request) -> io::Result<Option<Response>> {
         let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
-        pipes.say(demand)?;
+        pipes.say(request)?;
         let mut line = String::new();
-        if let Some(voice) = &mut pipes.voice {
-            voice.read_line(&mut line)?;
+        if let Some(events) = &mut pipes.events {
+            events.read_line(&mut line)?;
         }
         match line.as_str() {
             "" => Ok(None),
@@ -106,24 +106,19 @@ impl Keeper {
 }
 
 impl Pipes {
-    fn say(&mut self, demand: &Demand) -> io::Result<()> {
-        let line = serde_json::to_string(demand)?;
-        match &mut self.lifeline {
-            Some(lifeline) => writeln!(lifeline, "{line}"),
+    fn say(&mut self, request: &Request) -> io::Result<()> {
+        let line = serde_json::to_string(request)?;
+        match &mut self.control {
+            Some(control) => writeln!(control, "{line}"),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Supervisor {
     fn drop(&mut self) {
         let pipes = self.pipes.get_mut();
-        drop(
-            pipes
-                .unwrap_or_else(PoisonError::into_inner)
-                .lifeline
-                .take(),
-        );
+        drop(pipes.unwrap_or_else(PoisonError::into_inner).control.take());
         let _ = self.process.wait();
     }
 }

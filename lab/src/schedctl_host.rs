@@ -19,11 +19,12 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::ground::{Ground, Order, Scheduler};
-use crate::node::{Daemon, Node, NodeError, Said};
+use crate::node::{CommandOutput, Daemon, Node, NodeError};
 use crate::oci::{PushError, Registry};
 use crate::running::{Lab, LabError};
-use crate::signing::{Algorithm, Desk, Edition, Form, KeyPair, SigningError};
+use crate::signing::{Algorithm, Cosign, Edition, Form, KeyPair, SigningError};
+use crate::spec::{LabSpec, Scheduler};
+use crate::topology::Topology;
 
 const NODE: &str = "node1";
 /// The repositories of schedulers that the registry holds and the catalog names.
@@ -31,15 +32,15 @@ const SCHEDULERS: [&str; 2] = ["scx_lab", "scx_bpfland"];
 
 /// A machine with schedctl. Dropping it ends its lab.
 #[derive(Debug)]
-pub struct Host {
+pub struct SchedctlHost {
     lab: Lab,
-    desk: Desk,
+    cosign: Cosign,
     key: KeyPair,
 }
 
 /// Why there is no such machine.
 #[derive(Debug, thiserror::Error)]
-pub enum HostError {
+pub enum SchedctlHostError {
     /// The lab.
     #[error(transparent)]
     Lab(#[from] LabError),
@@ -54,22 +55,22 @@ pub enum HostError {
     Signing(#[from] SigningError),
 }
 
-impl Host {
+impl SchedctlHost {
     /// What such a machine is made from. `labs` is the folder that holds the state of all labs.
-    pub fn order(name: &str, labs: &Path) -> Order {
-        Order {
+    pub fn spec(name: &str, labs: &Path) -> LabSpec {
+        LabSpec {
             schedulers: vec![Scheduler::ScxLab, Scheduler::ScxBpfland],
             signing: true,
-            ..Order::new(name, Ground::Machine, labs)
+            ..LabSpec::new(name, Topology::Machine, labs)
         }
     }
 
     /// Signs what a lab's registry holds, and readies its first node. `program` is a static
     /// schedctl; see [`crate::static_program`].
-    pub fn ready(lab: Lab, program: &Path) -> Result<Self, HostError> {
-        let desk = lab.desk()?;
-        let key = desk.key_pair("lab", Algorithm::EcdsaP256)?;
-        let host = Self { lab, desk, key };
+    pub fn set_up(lab: Lab, program: &Path) -> Result<Self, SchedctlHostError> {
+        let cosign = lab.cosign()?;
+        let key = cosign.key_pair("lab", Algorithm::EcdsaP256)?;
+        let host = Self { lab, cosign, key };
         for repository in SCHEDULERS {
             host.sign_all(repository)?;
         }
@@ -113,14 +114,14 @@ impl Host {
     }
 
     /// Runs schedctl there to its end.
-    pub fn schedctl(&self, words: &[&str]) -> Result<Said, HostError> {
+    pub fn schedctl(&self, words: &[&str]) -> Result<CommandOutput, SchedctlHostError> {
         let words = [&["schedctl"], words].concat();
         Ok(self.node()?.run(&words).map_err(NodeError::from)?)
     }
 
     /// Signs every image of a repository by the key that the machine trusts. An index is signed
     /// itself, as the project's own are, and its images are not.
-    pub fn sign_all(&self, repository: &str) -> Result<(), HostError> {
+    pub fn sign_all(&self, repository: &str) -> Result<(), SchedctlHostError> {
         let registry = self.registry();
         let mut references = Vec::new();
         // Signatures hang at tags of their own, `sha256-…`.
@@ -138,7 +139,7 @@ impl Host {
         };
         // cosign takes any number of images at once, and most of its time is its own start.
         let more: Vec<_> = more.iter().map(String::as_str).collect();
-        self.desk
+        self.cosign
             .sign(Edition::V3, Form::Bundle, &self.key, first, &more)?;
         Ok(())
     }

@@ -1,24 +1,24 @@
-//! What whoever brought a lab up may ask of its keeper while the lab lives: one line of JSON on
-//! the lifeline each, and one line back on the keeper's standard output.
+//! What whoever brought a lab up may ask of its supervisor while the lab lives: one line of JSON on
+//! the control pipe each, and one line back on the supervisor's standard output.
 //!
-//! `running.rs` asks, `keeper.rs` reads and answers, `obey` does it. Nothing here happens by
+//! `running.rs` asks, `supervisor.rs` reads and answers, `handle` does it. Nothing here happens by
 //! itself: a service that ends unasked stays ended.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sentence;
-use crate::service::{Service, ServiceError};
+use crate::error_chain::error_chain;
+use crate::service::{Service, ServiceError, StopSignal};
 
 /// An API server waits up to a minute for the watches that it serves, and comes up slowly where
 /// emulated nodes share the processors.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// One demand.
+/// One request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "demand", rename_all = "kebab-case")]
-pub enum Demand {
+#[serde(tag = "request", rename_all = "kebab-case")]
+pub enum Request {
     /// The lab is to outlive whoever brought it up. Nothing can be asked afterwards.
     Detach,
     /// A service is to end, and is gone when this is answered.
@@ -26,7 +26,7 @@ pub enum Demand {
         /// Its name.
         service: String,
         /// How.
-        ending: Ending,
+        signal: StopSignal,
     },
     /// A service that has ended is to run again, and is ready when this is answered.
     Start {
@@ -35,32 +35,22 @@ pub enum Demand {
     },
 }
 
-/// How a service is ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ending {
-    /// It is asked to, and takes its time (SIGTERM).
-    Asked,
-    /// It is not asked (SIGKILL).
-    Killed,
-}
-
-/// What became of a demand.
+/// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "answer", rename_all = "kebab-case")]
-pub enum Answer {
+#[serde(tag = "response", rename_all = "kebab-case")]
+pub enum Response {
     /// It is so.
     Done,
     /// It is not, and why.
     Refused {
         /// As a person reads it.
-        sentence: String,
+        message: String,
     },
 }
 
-/// Why a demand is not met.
+/// Why a request is not met.
 #[derive(Debug, thiserror::Error)]
-enum DemandError {
+enum RequestError {
     #[error("the lab has no service {name:?}: it has {services}")]
     NoSuchService { name: String, services: String },
     #[error(transparent)]
@@ -68,30 +58,30 @@ enum DemandError {
 }
 
 /// Does what is asked, and tells when it is done.
-pub(crate) fn obey(demand: &Demand, services: &mut [Service]) -> Answer {
-    let done = match demand {
-        // Whoever reads the lifeline has met this one already.
-        Demand::Detach => Ok(()),
-        Demand::Stop { service, ending } => {
-            named(service, services).and_then(|service| Ok(service.stop(*ending, PATIENCE)?))
+pub(crate) fn handle(request: &Request, services: &mut [Service]) -> Response {
+    let done = match request {
+        // Whoever reads the control pipe has met this one already.
+        Request::Detach => Ok(()),
+        Request::Stop { service, signal } => {
+            named(service, services).and_then(|service| Ok(service.stop(*signal, TIMEOUT)?))
         }
-        Demand::Start { service } => {
-            named(service, services).and_then(|service| Ok(service.resume(PATIENCE)?))
+        Request::Start { service } => {
+            named(service, services).and_then(|service| Ok(service.resume(TIMEOUT)?))
         }
     };
     match done {
-        Ok(()) => Answer::Done,
-        Err(error) => Answer::Refused {
-            sentence: sentence(&error),
+        Ok(()) => Response::Done,
+        Err(error) => Response::Refused {
+            message: error_chain(&error),
         },
     }
 }
 
-fn named<'a>(name: &str, services: &'a mut [Service]) -> Result<&'a mut Service, DemandError> {
+fn named<'a>(name: &str, services: &'a mut [Service]) -> Result<&'a mut Service, RequestError> {
     let all: Vec<&str> = services.iter().map(Service::name).collect();
     let all = all.join(", ");
     let found = services.iter_mut().find(|service| service.name() == name);
-    found.ok_or_else(|| DemandError::NoSuchService {
+    found.ok_or_else(|| RequestError::NoSuchService {
         name: name.to_owned(),
         services: all,
     })
@@ -109,15 +99,15 @@ mod tests {
         vec![Service::start("thing", command, folder.join("log")).unwrap()]
     }
 
-    fn stop(ending: Ending) -> Demand {
+    fn stop(signal: StopSignal) -> Request {
         let service = "thing".to_owned();
-        Demand::Stop { service, ending }
+        Request::Stop { service, signal }
     }
 
-    fn refusal(answer: Answer) -> String {
+    fn refusal(answer: Response) -> String {
         match answer {
-            Answer::Refused { sentence } => sentence,
-            Answer::Done => panic!("it was done"),
+            Response::Refused { message } => message,
+            Response::Done => panic!("it was done"),
         }
     }
 
@@ -135,42 +125,51 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(10));
             }
         };
-        let start = Demand::Start {
+        let start = Request::Start {
             service: "thing".to_owned(),
         };
         heard(1);
-        assert_eq!(obey(&stop(Ending::Asked), &mut services), Answer::Done);
+        assert_eq!(
+            handle(&stop(StopSignal::Term), &mut services),
+            Response::Done
+        );
         assert_eq!(count("ended well"), 1, "it was waited for");
         assert_eq!(
             services[0].ended(),
             None,
             "nobody is told of an end on purpose"
         );
-        assert_eq!(obey(&start, &mut services), Answer::Done);
+        assert_eq!(handle(&start, &mut services), Response::Done);
         heard(2);
-        assert_eq!(obey(&stop(Ending::Killed), &mut services), Answer::Done);
+        assert_eq!(
+            handle(&stop(StopSignal::Kill), &mut services),
+            Response::Done
+        );
         assert_eq!(count("ended well"), 1, "it was not asked");
-        assert_eq!(obey(&start, &mut services), Answer::Done);
+        assert_eq!(handle(&start, &mut services), Response::Done);
         heard(3);
-        assert_eq!(obey(&stop(Ending::Killed), &mut services), Answer::Done);
+        assert_eq!(
+            handle(&stop(StopSignal::Kill), &mut services),
+            Response::Done
+        );
     }
 
     #[test]
     fn what_cannot_be_done_is_refused_with_a_sentence() {
         let folder = tempfile::tempdir().unwrap();
         let mut services = services(folder.path(), "exec sleep 60");
-        let unknown = Demand::Start {
+        let unknown = Request::Start {
             service: "nothing".to_owned(),
         };
-        let said = refusal(obey(&unknown, &mut services));
+        let said = refusal(handle(&unknown, &mut services));
         assert_eq!(said, "the lab has no service \"nothing\": it has thing");
-        let start = Demand::Start {
+        let start = Request::Start {
             service: "thing".to_owned(),
         };
-        let said = refusal(obey(&start, &mut services));
+        let said = refusal(handle(&start, &mut services));
         assert_eq!(said, "cannot start thing: it runs");
-        obey(&stop(Ending::Killed), &mut services);
-        let said = refusal(obey(&stop(Ending::Killed), &mut services));
+        handle(&stop(StopSignal::Kill), &mut services);
+        let said = refusal(handle(&stop(StopSignal::Kill), &mut services));
         assert_eq!(said, "cannot stop thing: it does not run");
     }
 }

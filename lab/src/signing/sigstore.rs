@@ -16,12 +16,12 @@ pub enum SigningError {
     #[error(transparent)]
     Command(#[from] CommandError),
     /// The Sigstore refused.
-    #[error("the lab's sigstore could not {verb}{last_words}")]
+    #[error("the lab's sigstore could not {verb}{output_tail}")]
     Refused {
         /// What it was asked for.
         verb: String,
         /// What it said.
-        last_words: String,
+        output_tail: String,
     },
     /// The Sigstore's answer makes no sense.
     #[error("cannot read what the lab's sigstore answered")]
@@ -56,7 +56,7 @@ pub(super) fn ask<T: DeserializeOwned>(
     if !output.status.success() {
         return Err(SigningError::Refused {
             verb: words.join(" "),
-            last_words: command::last_words(&String::from_utf8_lossy(&output.stderr)),
+            output_tail: command::output_tail(&String::from_utf8_lossy(&output.stderr)),
         });
     }
     serde_json::from_slice(&output.stdout).map_err(SigningError::Answer)

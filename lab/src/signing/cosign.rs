@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::ask::{SigningError, ask};
 use super::authority::Authority;
 use super::key::{Algorithm, Hash, KeyPair, MadeKey, Scheme, Signed};
+use super::sigstore::{SigningError, ask};
 use super::{Edition, Form, Match, Signer, Tools};
 use crate::command::{self, CommandError};
 use crate::network;
@@ -22,7 +22,7 @@ const EMPTY_CONFIG: &str = r#"{"mediaType":"application/vnd.dev.sigstore.signing
 
 /// A folder with keys, and the programs that use them.
 #[derive(Clone, Debug)]
-pub struct Desk {
+pub struct Cosign {
     tools: Tools,
     folder: PathBuf,
 }
@@ -43,7 +43,7 @@ impl Verdict {
     }
 
     /// What cosign had to say.
-    pub fn words(&self) -> &str {
+    pub fn text(&self) -> &str {
         match self {
             Self::Accepted(words) | Self::Refused(words) => words,
         }
@@ -52,7 +52,7 @@ impl Verdict {
 
 /// What Go makes of a regexp and a text.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Judgement {
+pub struct RegexpResult {
     /// Whether it is a regexp at all.
     pub valid: bool,
     /// Whether it matches anywhere in the text.
@@ -61,7 +61,7 @@ pub struct Judgement {
     pub error: String,
 }
 
-impl Desk {
+impl Cosign {
     /// Opens a desk in a folder of its own.
     pub fn open(tools: &Tools, folder: &Path) -> Result<Self, SigningError> {
         fs::create_dir_all(folder)?;
@@ -84,8 +84,8 @@ impl Desk {
     }
 
     /// Founds a Sigstore of this name.
-    pub fn found(&self, name: &str) -> Result<Authority, SigningError> {
-        Authority::found(&self.tools.sigstore, &self.folder.join(name))
+    pub fn create_authority(&self, name: &str) -> Result<Authority, SigningError> {
+        Authority::create(&self.tools.sigstore, &self.folder.join(name))
     }
 
     /// Makes a key pair of this name, also in cosign's own form.
@@ -99,7 +99,7 @@ impl Desk {
         else {
             return Err(SigningError::Refused {
                 verb: format!("make a key for {}", algorithm.name()),
-                last_words: String::new(),
+                output_tail: String::new(),
             });
         };
         let folder = self.folder.join(name);
@@ -109,7 +109,7 @@ impl Desk {
         fs::write(&public_key, &public)?;
         let prefix = folder.join("cosign");
         command::read(
-            self.cosign(Edition::V3)
+            self.command(Edition::V3)
                 .args(["import-key-pair", "--yes", "--key"])
                 .arg(&plain)
                 .arg("--output-key-prefix")
@@ -134,7 +134,7 @@ impl Desk {
         reference: &str,
         more: &[&str],
     ) -> Result<(), SigningError> {
-        let mut cosign = self.cosign(edition);
+        let mut cosign = self.command(edition);
         cosign.args(["sign", "--yes", "--key"]).arg(&key.cosign_key);
         match form {
             Form::Bundle => {
@@ -177,12 +177,12 @@ impl Desk {
         public_key: &Path,
         reference: &str,
     ) -> Result<Verdict, SigningError> {
-        judge(&mut self.verify_command(edition, public_key, reference))
+        verdict_of(&mut self.verify_command(edition, public_key, reference))
     }
 
     /// The same as a command, for whoever measures it.
     pub fn verify_command(&self, edition: Edition, public_key: &Path, reference: &str) -> Command {
-        let mut cosign = self.cosign(edition);
+        let mut cosign = self.command(edition);
         cosign
             .args(["verify", "--insecure-ignore-tlog=true", "--key"])
             .arg(public_key)
@@ -200,7 +200,7 @@ impl Desk {
         signer: &Signer,
         reference: &str,
     ) -> Result<Verdict, SigningError> {
-        judge(&mut self.verify_keyless_command(edition, authority, signer, reference))
+        verdict_of(&mut self.verify_keyless_command(edition, authority, signer, reference))
     }
 
     /// The same as a command, for whoever measures it or has more to say.
@@ -211,7 +211,7 @@ impl Desk {
         signer: &Signer,
         reference: &str,
     ) -> Command {
-        let mut cosign = self.cosign(edition);
+        let mut cosign = self.command(edition);
         cosign
             // Without it cosign would ask the public log about entries that it does not find.
             .args(["verify", "--offline=true", "--trusted-root"])
@@ -230,7 +230,7 @@ impl Desk {
     }
 
     /// What Go makes of (pattern, text) pairs.
-    pub fn regexps(&self, pairs: &[(&str, &str)]) -> Result<Vec<Judgement>, SigningError> {
+    pub fn regexps(&self, pairs: &[(&str, &str)]) -> Result<Vec<RegexpResult>, SigningError> {
         let question: Vec<_> = pairs
             .iter()
             .map(|(pattern, text)| json!({"pattern": pattern, "text": text}))
@@ -239,8 +239,8 @@ impl Desk {
     }
 
     /// cosign with nothing of this machine's user in it.
-    pub fn cosign(&self, edition: Edition) -> Command {
-        let mut cosign = network::insider(self.tools.cosign(edition));
+    pub fn command(&self, edition: Edition) -> Command {
+        let mut cosign = network::without_proxies(self.tools.cosign(edition));
         cosign
             .current_dir(&self.folder)
             .env("HOME", &self.folder)
@@ -252,7 +252,7 @@ impl Desk {
 }
 
 /// Runs cosign and takes its exit status for its verdict.
-pub fn judge(cosign: &mut Command) -> Result<Verdict, SigningError> {
+pub fn verdict_of(cosign: &mut Command) -> Result<Verdict, SigningError> {
     let output = cosign
         .stdin(Stdio::null())
         .output()
