@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use lab::{Event, Ground, Lab, Order};
+use lab::{Event, Lab, LabSpec, Topology};
 use serde_json::{Value, json};
 
 use crate::Manager;
@@ -28,18 +28,18 @@ impl Cluster {
 
     /// The same without the CRDs.
     pub fn bare(name: &str) -> Self {
-        Self::up(&Order {
-            crowd: true,
-            ..Order::new(name, Ground::ControlPlane, &labs())
+        Self::up(&LabSpec {
+            kwok: true,
+            ..LabSpec::new(name, Topology::ControlPlane, &labs())
         })
     }
 
-    pub fn up(order: &Order) -> Self {
+    pub fn up(order: &LabSpec) -> Self {
         let lab = Lab::up(order, |event| match event {
             Event::Started { .. } | Event::Finished { .. } => println!("{event:?}"),
             Event::Ready { .. } | Event::Failed { .. } => {}
         });
-        let lab = lab.unwrap_or_else(|error| panic!("{}", lab::sentence(&error)));
+        let lab = lab.unwrap_or_else(|error| panic!("{}", lab::error_chain(&error)));
         let folder = lab.state().path("e2e");
         std::fs::create_dir_all(&folder).unwrap();
         Self { lab, folder }

@@ -16,14 +16,24 @@
 )]
 
 pub mod cluster;
+pub mod containerd;
+pub mod lab_process;
+pub mod machine;
 pub mod manager;
+pub mod measurement;
+pub mod podman;
 pub mod program;
+pub mod registries;
+pub mod schema;
 pub mod shared;
+pub mod signature_cases;
 pub mod tcp_proxy;
 pub mod wait;
 
 pub use cluster::Cluster;
+pub use machine::{Machine, machine};
 pub use manager::Manager;
+pub use registries::{Registries, registries};
 pub use shared::{Shared, control_plane};
 pub use tcp_proxy::TcpProxy;
 pub use wait::eventually;

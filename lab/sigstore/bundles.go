@@ -1,5 +1,5 @@
 // Bundles of cosign v3's form: good ones, and ones with a single flaw. The flaw is in the name;
-// `lab/tests/verdicts.md` says what each cosign makes of it.
+// `e2e/tests/long_signatures/cosign_verdicts.md` says what each cosign makes of it.
 package main
 
 import (

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use lab::cache::Cache;
 use lab::spec::DEFAULT_KERNEL;
-use lab::{Goal, LabSpec, Scheduler, State, Topology};
+use lab::{Goal, LabSpec, Scheduler, Signing, State, Topology};
 
 /// Real sched_ext kernels and a real Kubernetes on one small machine.
 #[derive(Debug, Parser)]
@@ -130,9 +130,9 @@ pub(crate) struct Wanted {
     /// Let kwok play nodes that are objects only: create Nodes labelled lab.schedkit.io/kwok=true.
     #[arg(long)]
     kwok: bool,
-    /// Hold ready what signs and verifies: cosign 2 and 3, and a Sigstore of our own.
-    #[arg(long)]
-    signing: bool,
+    /// Which programs that sign and verify to hold ready; cosign takes a quarter of an hour to build.
+    #[arg(long, value_enum, default_value_t = Signing::None, value_name = "PROGRAMS")]
+    signing: Signing,
 }
 
 #[derive(Debug, clap::Args)]

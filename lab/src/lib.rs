@@ -49,6 +49,6 @@ pub use running::{Lab, LabError};
 pub use schedctl_host::{SchedctlHost, SchedctlHostError};
 pub use screen::Screen;
 pub use service::StopSignal;
-pub use spec::{Goal, LabSpec, Scheduler};
+pub use spec::{Goal, LabSpec, Scheduler, Signing};
 pub use state::{RunningLab, State};
 pub use topology::Topology;

@@ -242,10 +242,7 @@ impl Shop {
             referrers: referrers
                 .then(|| signing::make_sigstore(cache, reporter))
                 .transpose()?,
-            tools: spec
-                .signing
-                .then(|| signing::make(cache, reporter))
-                .transpose()?,
+            tools: signing::make(cache, spec.signing, reporter)?,
         }))
     }
 
@@ -318,7 +315,7 @@ pub struct Missing {
 impl Missing {
     fn look(cache: &Cache, spec: &LabSpec) -> Self {
         let nodes = spec.topology.has_nodes();
-        let signing = (spec.signing && signing::is_missing(cache))
+        let signing = signing::is_missing(cache, spec.signing)
             || (spec.topology.has_referrers() && signing::is_sigstore_missing(cache));
         let rust = spec.topology.has_schedulers()
             && spec

@@ -20,7 +20,7 @@ use crate::preflight::{self, PreflightError};
 use crate::progress::Event;
 use crate::request::{Request, Response};
 use crate::service::StopSignal;
-use crate::signing::{Cosign, SigningError};
+use crate::signing::{Cosign, SigningError, Sigstore};
 use crate::spec::LabSpec;
 use crate::state::{RunningLab, State, StateError};
 
@@ -72,9 +72,8 @@ pub enum LabError {
     /// It has no Kubernetes.
     #[error("the lab has no Kubernetes: bring one up with `--topology cluster` or `control-plane`")]
     NoKubernetes,
-    /// It has no tools of signing.
-    #[error("the lab has no cosign: bring one up with `--signing`")]
-    NoTools,
+    #[error("the lab has no {0}: bring one up with `--signing {0}`")]
+    NoTools(&'static str),
     /// The desk.
     #[error(transparent)]
     Signing(#[from] SigningError),
@@ -184,10 +183,22 @@ impl Lab {
         Ok([REGISTRY.to_string(), REFERRERS.to_string()])
     }
 
-    /// A desk with this lab's tools of signing, in its state folder.
+    /// This lab's own Sigstore; its keys are in the lab's state folder.
+    pub fn sigstore(&self) -> Result<Sigstore, LabError> {
+        let tools = self.running.tools.as_ref();
+        let tools = tools.ok_or(LabError::NoTools("sigstore"))?;
+        Ok(Sigstore::open(
+            &tools.sigstore,
+            &self.state.path("sigstore"),
+        )?)
+    }
+
+    /// Both editions of cosign; their files are in the lab's state folder.
     pub fn cosign(&self) -> Result<Cosign, LabError> {
-        let tools = self.running.tools.as_ref().ok_or(LabError::NoTools)?;
-        Ok(Cosign::open(tools, &self.state.path("cosign"))?)
+        let tools = self.running.tools.as_ref();
+        let programs = tools.and_then(|tools| tools.cosign.as_ref());
+        let programs = programs.ok_or(LabError::NoTools("cosign"))?;
+        Ok(Cosign::open(programs, &self.state.path("cosign"))?)
     }
 
     /// Ends one of the lab's services (`etcd`, `kube-apiserver`, …) and returns when its process is

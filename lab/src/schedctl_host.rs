@@ -9,33 +9,34 @@
 //! /etc/schedctl/config.toml     catalog, trust policy, the registry (plain HTTP)
 //! /etc/schedctl/trust.yaml      the key below, nobody else
 //! /etc/schedctl/keys/lab.pem
-//! /etc/schedctl/catalog.json    scx_lab, scx_bpfland
+//! /etc/schedctl/catalog.json    scx_lab, and scx_bpfland where the registry holds it
 //! ```
 //!
 //! A fault of scx_lab is chosen by argument (`schedctl run scx_lab -- --fault stall --timeout 2s`)
 //! or by tag (`scx_lab:stall`); see `lab/schedulers/scx_lab/src/args.rs`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use crate::node::{CommandOutput, Daemon, Node, NodeError};
-use crate::oci::{PushError, Registry};
+use crate::oci::{PushError, Registry, Subject};
 use crate::running::{Lab, LabError};
-use crate::signing::{Algorithm, Cosign, Edition, Form, KeyPair, SigningError};
-use crate::spec::{LabSpec, Scheduler};
+use crate::signing::{Algorithm, KeyPair, SigningError, Sigstore};
+use crate::spec::{LabSpec, Scheduler, Signing};
 use crate::topology::Topology;
 
 const NODE: &str = "node1";
-/// The repositories of schedulers that the registry holds and the catalog names.
+/// The repositories that are signed and put into the catalog, as far as the registry has them.
 const SCHEDULERS: [&str; 2] = ["scx_lab", "scx_bpfland"];
-
 /// A machine with schedctl. Dropping it ends its lab.
 #[derive(Debug)]
 pub struct SchedctlHost {
     lab: Lab,
-    cosign: Cosign,
+    sigstore: Sigstore,
     key: KeyPair,
+    schedulers: Vec<&'static str>,
 }
 
 /// Why there is no such machine.
@@ -50,7 +51,6 @@ pub enum SchedctlHostError {
     /// The registry.
     #[error(transparent)]
     Registry(#[from] PushError),
-    /// cosign.
     #[error(transparent)]
     Signing(#[from] SigningError),
 }
@@ -59,8 +59,8 @@ impl SchedctlHost {
     /// What such a machine is made from. `labs` is the folder that holds the state of all labs.
     pub fn spec(name: &str, labs: &Path) -> LabSpec {
         LabSpec {
-            schedulers: vec![Scheduler::ScxLab, Scheduler::ScxBpfland],
-            signing: true,
+            schedulers: vec![Scheduler::ScxLab],
+            signing: Signing::Sigstore,
             ..LabSpec::new(name, Topology::Machine, labs)
         }
     }
@@ -68,11 +68,19 @@ impl SchedctlHost {
     /// Signs what a lab's registry holds, and readies its first node. `program` is a static
     /// schedctl; see [`crate::static_program`].
     pub fn set_up(lab: Lab, program: &Path) -> Result<Self, SchedctlHostError> {
-        let cosign = lab.cosign()?;
-        let key = cosign.key_pair("lab", Algorithm::EcdsaP256)?;
-        let host = Self { lab, cosign, key };
+        let sigstore = lab.sigstore()?;
+        let key = sigstore.key_pair("lab", Algorithm::EcdsaP256)?;
+        let mut host = Self {
+            lab,
+            sigstore,
+            key,
+            schedulers: Vec::new(),
+        };
         for repository in SCHEDULERS {
-            host.sign_all(repository)?;
+            if !host.registry().tags(repository)?.is_empty() {
+                host.sign_all(repository)?;
+                host.schedulers.push(repository);
+            }
         }
         let node = host.node()?;
         node.put(program, "/usr/local/bin/schedctl", 0o755)?;
@@ -123,24 +131,18 @@ impl SchedctlHost {
     /// itself, as the project's own are, and its images are not.
     pub fn sign_all(&self, repository: &str) -> Result<(), SchedctlHostError> {
         let registry = self.registry();
-        let mut references = Vec::new();
+        let mut signed = BTreeSet::new();
         // Signatures hang at tags of their own, `sha256-…`.
         let tags = registry.tags(repository)?.into_iter();
         for tag in tags.filter(|tag| !tag.starts_with("sha256-")) {
             if let Some(found) = registry.manifest(repository, &tag)? {
-                let digest = &found.manifest.digest;
-                references.push(format!("{}/{repository}@{digest}", registry.address()));
+                let subject = Subject::from(&found);
+                if signed.insert(subject.digest.clone()) {
+                    self.sigstore
+                        .sign(&self.key, &registry, repository, &subject)?;
+                }
             }
         }
-        references.sort();
-        references.dedup();
-        let Some((first, more)) = references.split_first() else {
-            return Ok(());
-        };
-        // cosign takes any number of images at once, and most of its time is its own start.
-        let more: Vec<_> = more.iter().map(String::as_str).collect();
-        self.cosign
-            .sign(Edition::V3, Form::Bundle, &self.key, first, &more)?;
         Ok(())
     }
 
@@ -158,7 +160,7 @@ impl SchedctlHost {
             let image = json!({"imageURI": self.reference(name)});
             (name.to_owned(), image)
         };
-        let names: Map<_, _> = SCHEDULERS.into_iter().map(entry).collect();
+        let names: Map<_, _> = self.schedulers.iter().copied().map(entry).collect();
         Value::Object(names).to_string()
     }
 }

@@ -3,26 +3,28 @@
 //!
 //! ```text
 //!   Cosign ── cosign 3, cosign 2 ──▶ sign and verify what is in a registry, by key or keyless
-//!     └──── sigstore ───────────▶ Authority ─▶ Material: good and flawed bundles and signatures
-//!                               └▶ KeyPair, signatures by key, what Go makes of a regexp
+//!   Sigstore ─┬─▶ Authority ─▶ Material: good and flawed bundles and signatures
+//!             └─▶ KeyPair, signatures by key, what Go makes of a regexp
 //! ```
 //!
-//! For end-to-end tests: bring a lab up with [`LabSpec::signing`](crate::LabSpec) and open a [`Cosign`]
-//! with the tools that it names. Nothing here decides whether a signature is good; cosign does.
+//! For end-to-end tests: bring a lab up with [`LabSpec::signing`](crate::LabSpec) and take its
+//! `Lab::sigstore` or `Lab::cosign`. Nothing here decides whether a signature is good; cosign does.
 
 pub mod authority;
 pub mod cosign;
 pub mod key;
-mod sigstore;
+mod request;
+pub mod sigstore;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 pub use authority::{Authority, Material};
-pub use cosign::{Cosign, RegexpResult, Verdict, verdict_of};
+pub use cosign::{Cosign, Verdict, verdict_of};
 pub use key::{Algorithm, Hash, KeyPair, Scheme, Signed, simple_payload, statement};
-pub use sigstore::SigningError;
+pub use request::SigningError;
+pub use sigstore::{RegexpResult, Sigstore};
 
 /// Who signs, unless somebody else is asked for: a workflow, as with the images of the project.
 pub const IDENTITY: &str =
@@ -33,12 +35,17 @@ pub const ISSUER: &str = "https://token.actions.githubusercontent.com";
 /// The programs of signing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tools {
-    /// cosign, version 3.
-    pub cosign: PathBuf,
-    /// cosign, version 2.
-    pub cosign2: PathBuf,
     /// Our own Sigstore.
     pub sigstore: PathBuf,
+    /// With [`Signing::Cosign`](crate::Signing) only.
+    pub cosign: Option<CosignPrograms>,
+}
+
+/// cosign, in both editions that users have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CosignPrograms {
+    pub v2: PathBuf,
+    pub v3: PathBuf,
 }
 
 /// Which cosign.
@@ -86,12 +93,11 @@ impl Default for Signer {
     }
 }
 
-impl Tools {
-    /// The program of an edition.
-    pub fn cosign(&self, edition: Edition) -> &PathBuf {
+impl CosignPrograms {
+    pub fn of(&self, edition: Edition) -> &PathBuf {
         match edition {
-            Edition::V2 => &self.cosign2,
-            Edition::V3 => &self.cosign,
+            Edition::V2 => &self.v2,
+            Edition::V3 => &self.v3,
         }
     }
 }

@@ -22,6 +22,20 @@ pub enum Scheduler {
     ScxBpfland,
 }
 
+/// Which programs that sign and verify a lab has.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signing {
+    #[default]
+    None,
+    /// A Sigstore of our own, which signs and makes flawed signatures; built in seconds.
+    Sigstore,
+    /// That, and cosign 2 and 3; built in minutes.
+    Cosign,
+}
+
 /// How far the supervisor goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -49,8 +63,7 @@ pub struct LabSpec {
     pub schedulers: Vec<Scheduler>,
     /// Whether kwok plays nodes that are objects only; see [`crate::kwok`].
     pub kwok: bool,
-    /// Whether to hold ready what signs and verifies: both editions of cosign and a Sigstore.
-    pub signing: bool,
+    pub signing: Signing,
     /// Fixed port of the API server on this machine's loopback; any free one otherwise.
     pub api_port: Option<u16>,
     /// Fixed port of the registry on this machine's loopback; any free one otherwise.
@@ -75,7 +88,7 @@ impl LabSpec {
             kernel: DEFAULT_KERNEL.to_owned(),
             schedulers: vec![Scheduler::ScxLab],
             kwok: false,
-            signing: false,
+            signing: Signing::None,
             api_port: None,
             registry_port: None,
             state: absolute(&labs.join(name)),

@@ -13,7 +13,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use lab::static_program::{self, Profile};
-use lab::{Lab, LabSpec, SchedctlHost, Topology};
+use lab::{Lab, LabSpec, SchedctlHost, Scheduler, Topology};
 
 use stage::Stage;
 
@@ -37,11 +37,12 @@ fn demo() -> anyhow::Result<()> {
     let build = |name| static_program::build(name, Profile::Release);
     let sked = stage.step("building sked", || build("sked"))?;
     let schedctl = stage.step("building schedctl", || build("schedctl"))?;
-    let order = LabSpec {
+    let spec = LabSpec {
         topology: Topology::Cluster,
+        schedulers: vec![Scheduler::ScxLab, Scheduler::ScxBpfland],
         ..SchedctlHost::spec("demo", &lab::operator::tree().join(".lab"))
     };
-    let lab = Lab::up(&order, |event| stage.show(event))?;
+    let lab = Lab::up(&spec, |event| stage.show(event))?;
     operator::story(&mut stage, &lab, &sked)?;
     machine::story(&mut stage, lab, &schedctl)
 }

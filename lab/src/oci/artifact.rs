@@ -26,7 +26,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    fn new(media_type: &str, manifest: &Blob) -> Self {
+    pub(super) fn new(media_type: &str, manifest: &Blob) -> Self {
         Self {
             media_type: media_type.to_owned(),
             digest: manifest.digest.clone(),

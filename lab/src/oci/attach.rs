@@ -16,6 +16,12 @@ pub struct Fetched {
     pub manifest: Blob,
 }
 
+impl From<&Fetched> for Subject {
+    fn from(fetched: &Fetched) -> Self {
+        Self::new(&fetched.media_type, &fetched.manifest)
+    }
+}
+
 impl Registry {
     /// Fetches a manifest by tag or digest, if it is there.
     pub fn manifest(
@@ -56,7 +62,7 @@ impl Registry {
         }
     }
 
-    /// The tags of a repository, in no order.
+    /// The tags of a repository, in no order; none of one that does not exist.
     pub fn tags(&self, repository: &str) -> Result<Vec<String>, PushError> {
         let url = self.url(&format!("{repository}/tags/list"));
         let answer = self
@@ -64,12 +70,16 @@ impl Registry {
             .get(&url)
             .call()
             .map_err(|error| unreachable(&url, error))?;
-        if answer.status() != 200 {
-            return Err(PushError::Refused {
-                method: "GET",
-                url,
-                status: answer.status().as_u16(),
-            });
+        match answer.status().as_u16() {
+            200 => {}
+            404 => return Ok(Vec::new()),
+            status => {
+                return Err(PushError::Refused {
+                    method: "GET",
+                    url,
+                    status,
+                });
+            }
         }
         let bytes = answer
             .into_body()

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use super::{PartError, golang};
 use crate::cache::{Cache, Key};
 use crate::progress::Reporter;
-use crate::signing::Tools;
+use crate::signing::{CosignPrograms, Tools};
+use crate::spec::Signing;
 
 /// An edition of cosign.
 struct Cosign {
@@ -52,12 +53,14 @@ const SOURCES: [(&str, &str); 13] = [
     ("simple.go", include_str!("../../sigstore/simple.go")),
 ];
 
-/// Whether cosign must be built first, in either edition.
-pub fn is_missing(cache: &Cache) -> bool {
-    is_sigstore_missing(cache)
-        || [COSIGN, COSIGN_2]
-            .iter()
-            .any(|cosign| cache.find(cosign.part, &cosign.key()).is_none())
+/// Whether one of the programs must be built first.
+pub fn is_missing(cache: &Cache, wanted: Signing) -> bool {
+    let cosign_missing = || {
+        let mut editions = [COSIGN, COSIGN_2].into_iter();
+        editions.any(|cosign| cache.find(cosign.part, &cosign.key()).is_none())
+    };
+    wanted >= Signing::Sigstore && is_sigstore_missing(cache)
+        || wanted >= Signing::Cosign && cosign_missing()
 }
 
 /// Whether our Sigstore must be built first.
@@ -65,13 +68,24 @@ pub fn is_sigstore_missing(cache: &Cache) -> bool {
     cache.find("sigstore", &sigstore_key()).is_none()
 }
 
-/// All of them, built unless they are there.
-pub fn make(cache: &Cache, reporter: &Reporter) -> Result<Tools, PartError> {
-    Ok(Tools {
+/// What is wanted, built unless it is there.
+pub fn make(
+    cache: &Cache,
+    wanted: Signing,
+    reporter: &Reporter,
+) -> Result<Option<Tools>, PartError> {
+    let cosign = match wanted {
+        Signing::None => return Ok(None),
+        Signing::Sigstore => None,
+        Signing::Cosign => Some(CosignPrograms {
+            v3: COSIGN.make(cache, reporter)?,
+            v2: COSIGN_2.make(cache, reporter)?,
+        }),
+    };
+    Ok(Some(Tools {
         sigstore: make_sigstore(cache, reporter)?,
-        cosign: COSIGN.make(cache, reporter)?,
-        cosign2: COSIGN_2.make(cache, reporter)?,
-    })
+        cosign,
+    }))
 }
 
 /// Our Sigstore, which is also the registry with the referrers API.

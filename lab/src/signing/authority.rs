@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::key::{KeyPair, Signed};
-use super::sigstore::{SigningError, ask};
+use super::request::{SigningError, ask};
 use super::{IDENTITY, ISSUER};
 use crate::oci::SignatureLayer;
 
@@ -30,7 +30,7 @@ struct Founding {
 }
 
 /// Keyless signatures of one image by one signer: good ones, and ones with one flaw each, by name.
-/// `lab/sigstore/bundles.go` and `simple.go` have the names; `lab/tests/verdicts.md` says what
+/// `lab/sigstore/bundles.go` and `simple.go` have the names; `e2e/tests/long_signatures/cosign_verdicts.md` says what
 /// cosign makes of each.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Material {

@@ -5,13 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde::Deserialize;
-use serde_json::json;
-
 use super::authority::Authority;
-use super::key::{Algorithm, Hash, KeyPair, MadeKey, Scheme, Signed};
-use super::sigstore::{SigningError, ask};
-use super::{Edition, Form, Match, Signer, Tools};
+use super::key::KeyPair;
+use super::request::SigningError;
+use super::{CosignPrograms, Edition, Form, Match, Signer};
 use crate::command::{self, CommandError};
 use crate::network;
 
@@ -20,10 +17,10 @@ const EMPTY_ROOT: &str =
     r#"{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}"#;
 const EMPTY_CONFIG: &str = r#"{"mediaType":"application/vnd.dev.sigstore.signingconfig.v0.2+json","rekorTlogConfig":{},"tsaConfig":{}}"#;
 
-/// A folder with keys, and the programs that use them.
+/// Both editions of cosign, and a folder for their files.
 #[derive(Clone, Debug)]
 pub struct Cosign {
-    tools: Tools,
+    programs: CosignPrograms,
     folder: PathBuf,
 }
 
@@ -50,28 +47,16 @@ impl Verdict {
     }
 }
 
-/// What Go makes of a regexp and a text.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct RegexpResult {
-    /// Whether it is a regexp at all.
-    pub valid: bool,
-    /// Whether it matches anywhere in the text.
-    pub matches: bool,
-    /// Why it is none.
-    pub error: String,
-}
-
 impl Cosign {
-    /// Opens a desk in a folder of its own.
-    pub fn open(tools: &Tools, folder: &Path) -> Result<Self, SigningError> {
+    pub fn open(programs: &CosignPrograms, folder: &Path) -> Result<Self, SigningError> {
         fs::create_dir_all(folder)?;
-        let desk = Self {
-            tools: tools.clone(),
+        let cosign = Self {
+            programs: programs.clone(),
             folder: std::path::absolute(folder)?,
         };
-        fs::write(desk.empty_root(), EMPTY_ROOT)?;
-        fs::write(desk.empty_config(), EMPTY_CONFIG)?;
-        Ok(desk)
+        fs::write(cosign.empty_root(), EMPTY_ROOT)?;
+        fs::write(cosign.empty_config(), EMPTY_CONFIG)?;
+        Ok(cosign)
     }
 
     /// A trusted root that vouches for nobody: what `cosign verify --key` is given.
@@ -83,45 +68,17 @@ impl Cosign {
         self.folder.join("empty_config.json")
     }
 
-    /// Founds a Sigstore of this name.
-    pub fn create_authority(&self, name: &str) -> Result<Authority, SigningError> {
-        Authority::create(&self.tools.sigstore, &self.folder.join(name))
-    }
-
-    /// Makes a key pair of this name, also in cosign's own form.
-    pub fn key_pair(&self, name: &str, algorithm: Algorithm) -> Result<KeyPair, SigningError> {
-        let mut made: Vec<MadeKey> = ask(&self.tools.sigstore, &["keys", algorithm.name()], &())?;
-        let Some(MadeKey {
-            algorithm,
-            private,
-            public,
-        }) = made.pop()
-        else {
-            return Err(SigningError::Refused {
-                verb: format!("make a key for {}", algorithm.name()),
-                output_tail: String::new(),
-            });
-        };
-        let folder = self.folder.join(name);
-        fs::create_dir_all(&folder)?;
-        let (plain, public_key) = (folder.join("private.pem"), folder.join("public.pem"));
-        fs::write(&plain, &private)?;
-        fs::write(&public_key, &public)?;
-        let prefix = folder.join("cosign");
-        command::read(
-            self.command(Edition::V3)
-                .args(["import-key-pair", "--yes", "--key"])
-                .arg(&plain)
-                .arg("--output-key-prefix")
-                .arg(&prefix),
-        )?;
-        Ok(KeyPair {
-            algorithm,
-            private,
-            public,
-            cosign_key: prefix.with_extension("key"),
-            public_key,
-        })
+    /// The private key in cosign's own form, with an empty password. Imported once.
+    fn import(&self, key: &KeyPair) -> Result<PathBuf, SigningError> {
+        let prefix = key.public_key.with_file_name("cosign");
+        let imported = prefix.with_extension("key");
+        if !imported.exists() {
+            let pem = key.public_key.with_file_name("private.pem");
+            let mut import = self.command(Edition::V3);
+            import.args(["import-key-pair", "--yes", "--key"]).arg(pem);
+            command::read(import.arg("--output-key-prefix").arg(&prefix))?;
+        }
+        Ok(imported)
     }
 
     /// Signs a reference (`host:port/name@sha256:…`) by key and leaves the signature in its
@@ -135,7 +92,9 @@ impl Cosign {
         more: &[&str],
     ) -> Result<(), SigningError> {
         let mut cosign = self.command(edition);
-        cosign.args(["sign", "--yes", "--key"]).arg(&key.cosign_key);
+        cosign
+            .args(["sign", "--yes", "--key"])
+            .arg(self.import(key)?);
         match form {
             Form::Bundle => {
                 if edition == Edition::V2 {
@@ -156,18 +115,6 @@ impl Cosign {
         }
         command::read(cosign.args(more).arg(reference))?;
         Ok(())
-    }
-
-    /// Signs exactly these bytes by key, outside any registry and any log.
-    pub fn sign_bytes(
-        &self,
-        key: &KeyPair,
-        how: (Hash, Scheme),
-        simple: &str,
-        statement: &str,
-    ) -> Result<Signed, SigningError> {
-        let question = key.question(how, simple, statement);
-        ask(&self.tools.sigstore, &["sign"], &question)
     }
 
     /// Asks cosign whether a reference is signed by the key in this file.
@@ -229,18 +176,9 @@ impl Cosign {
         cosign
     }
 
-    /// What Go makes of (pattern, text) pairs.
-    pub fn regexps(&self, pairs: &[(&str, &str)]) -> Result<Vec<RegexpResult>, SigningError> {
-        let question: Vec<_> = pairs
-            .iter()
-            .map(|(pattern, text)| json!({"pattern": pattern, "text": text}))
-            .collect();
-        ask(&self.tools.sigstore, &["regexps"], &question)
-    }
-
     /// cosign with nothing of this machine's user in it.
     pub fn command(&self, edition: Edition) -> Command {
-        let mut cosign = network::without_proxies(self.tools.cosign(edition));
+        let mut cosign = network::without_proxies(self.programs.of(edition));
         cosign
             .current_dir(&self.folder)
             .env("HOME", &self.folder)

@@ -95,8 +95,6 @@ pub struct KeyPair {
     pub private: String,
     /// The public key as PEM.
     pub public: String,
-    /// The private key in cosign's own form, with an empty password.
-    pub cosign_key: PathBuf,
     /// The public key in a file.
     pub public_key: PathBuf,
 }

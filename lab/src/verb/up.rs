@@ -33,9 +33,9 @@ fn how_to_use(lab: &RunningLab) -> String {
     if let Some(registry) = &lab.referrers_registry {
         text += &format!("  registry  {registry} (with the referrers API)\n");
     }
-    if let Some(tools) = &lab.tools {
-        text += &format!("  cosign 3  {}\n", tools.cosign.display());
-        text += &format!("  cosign 2  {}\n", tools.cosign2.display());
+    if let Some(cosign) = lab.tools.as_ref().and_then(|tools| tools.cosign.as_ref()) {
+        text += &format!("  cosign 3  {}\n", cosign.v3.display());
+        text += &format!("  cosign 2  {}\n", cosign.v2.display());
     }
     for node in &lab.nodes {
         text += &format!("  {}     kernel {}\n", node.name, node.kernel);

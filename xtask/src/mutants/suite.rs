@@ -14,7 +14,7 @@ const ENDED: i32 = 124;
 /// Tests that are asked together.
 pub(crate) struct Suite {
     pub(crate) name: &'static str,
-    /// What has to be built beforehand.
+    /// What its tests run, built before each run.
     needs: &'static [&'static [&'static str]],
     /// What is asked of `cargo test`, one after the other, until one is red.
     steps: &'static [Step],
@@ -49,18 +49,11 @@ pub(crate) const SUITES: &[Suite] = &[
         longest: "120",
     },
     Suite {
-        name: "beside cosign",
-        needs: &[&["build", "--package", "lab", "--bin", "lab"]],
+        name: "with a lab",
+        needs: &[&["build", "--package", "lab", "--package", "schedctl", "--bins"]],
         steps: &[Step {
-            tests: &[
-                "--package",
-                "schedctl",
-                "--features",
-                "e2e",
-                "--test",
-                "trust",
-            ],
-            words: &["--test-threads=1"],
+            tests: &["--package", "e2e", "--test", "host"],
+            words: &["trust::", "--test-threads=1"],
         }],
         longest: "900",
     },
@@ -97,6 +90,13 @@ impl Suite {
 
     /// Compiling is a step of its own, so that its failure is not taken for a red test.
     pub(crate) fn fate(&self, copy: &Path) -> anyhow::Result<Fate> {
+        for need in self.needs {
+            let built = cargo(copy, need, LONGEST_BUILD)?;
+            if !built.status.success() {
+                let said = said(&built);
+                return Ok(Fate::Broken { said });
+            }
+        }
         for step in self.steps {
             let test = [&["test", "--quiet"], step.tests].concat();
             let built = cargo(copy, &[&test[..], &["--no-run"]].concat(), LONGEST_BUILD)?;

@@ -173,7 +173,6 @@ mod tests {
     }
 
     /// With the real systemctl, on a tree of files.
-    #[cfg(feature = "e2e")]
     #[test]
     fn one_is_enabled_at_a_time() {
         let (_folder, root) = machine();
@@ -191,7 +190,6 @@ mod tests {
         assert!(enabled(&root).unwrap().is_empty());
     }
 
-    #[cfg(feature = "e2e")]
     #[test]
     fn systemd_finds_nothing_wrong_with_the_unit() {
         let (_folder, root) = machine();

@@ -1,0 +1,147 @@
+//! schedctl beside cosign.
+
+use lab::oci::{Image, Index, Subject};
+use lab::signing::{Algorithm, Edition, Form, Signer, Verdict, verdict_of};
+use testkit::registries::{Verification, reference, registries_with_cosign};
+use testkit::signature_cases::expected::{ACCEPTED, ONLY_COSIGN_3, STRICTER};
+use testkit::signature_cases::{good_bundle, identities, keyless, keys, policy_lines};
+
+const EDITIONS: [Edition; 2] = [Edition::V2, Edition::V3];
+
+/// How we break the rule, if we do. The suite `host` checks the reasons of our refusals.
+fn breach(case: &str, ours: &Verification, [second, third]: &[Verdict; 2]) -> Option<&'static str> {
+    let listed = |list: &[(&str, &str)]| list.iter().any(|(name, _)| *name == case);
+    match (ours.accepts(), third.is_accepted(), second.is_accepted()) {
+        (true, false, _) => Some("we accept what cosign 3 refuses"),
+        (true, true, false) if !listed(ONLY_COSIGN_3) => Some("cosign 2 refuses it"),
+        (false, true, _) if !listed(STRICTER) => Some("we refuse what cosign 3 accepts"),
+        (true, _, _) if !ACCEPTED.contains(&case) => Some("we accept it"),
+        (true, _, true) if listed(ONLY_COSIGN_3) => Some("cosign 2 accepts it, too"),
+        (true, _, _) if listed(STRICTER) => Some("we are not stricter"),
+        (false, false, _) if listed(STRICTER) => Some("cosign 3 refuses it, too"),
+        _ => None,
+    }
+}
+
+fn compare_keyless(form: Form) {
+    let registries = registries_with_cosign();
+    let cosign = registries.cosign();
+    let policy = registries.default_identity_policy("keyless");
+    let registry = match form {
+        Form::Bundle => registries.with_referrers(),
+        Form::SigTag => registries.plain(),
+    };
+    let mut breaches = Vec::new();
+    for (case, image) in keyless(registries, &registry, form) {
+        let ours = registries.verify(&policy, &image);
+        let verdicts = EDITIONS.map(|edition| {
+            let signer = Signer::default();
+            let verdict = cosign.verify_keyless(edition, &registries.authority, &signer, &image);
+            verdict.unwrap()
+        });
+        if let Some(found) = breach(&case, &ours, &verdicts) {
+            let text = verdicts[1].text().lines().last().unwrap_or_default();
+            let reasons = ours.reasons();
+            breaches.push(format!("{case}: {found}; ours: {reasons}; cosign 3: {text}"));
+        }
+    }
+    assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
+}
+
+#[test]
+fn bundles_are_judged_no_milder_than_by_cosign() {
+    compare_keyless(Form::Bundle);
+}
+
+#[test]
+fn signatures_under_a_tag_are_judged_no_milder_than_by_cosign() {
+    compare_keyless(Form::SigTag);
+}
+
+#[test]
+fn what_cosign_signs_is_accepted_by_its_key_and_no_other() {
+    let registries = registries_with_cosign();
+    let cosign = registries.cosign();
+    let [key, other] = ["key", "other"].map(|name| {
+        let key = registries.sigstore.key_pair(name, Algorithm::EcdsaP256);
+        key.unwrap()
+    });
+    let policy = registries.key_policy("key", &key.public_key);
+    let wrong = registries.key_policy("other", &other.public_key);
+    for registry in registries.both() {
+        for edition in EDITIONS {
+            for form in [Form::SigTag, Form::Bundle] {
+                let image = Image::marked(&format!("{form:?} by {edition:?}")).unwrap();
+                registry.push_image("cosign", "latest", &image).unwrap();
+                let image = reference(&registry, "cosign", &Subject::from(&image));
+                cosign.sign(edition, form, &key, &image, &[]).unwrap();
+                let good = registries.verify(&policy, &image);
+                assert!(good.accepts(), "{edition:?} {form:?}: {good:?}");
+                let bad = registries.verify(&wrong, &image);
+                assert!(!bad.accepts(), "{edition:?} {form:?}: {bad:?}");
+            }
+        }
+    }
+}
+
+/// cosign verifies by key with SHA-256, whatever the key, unless told otherwise; we take the hash
+/// that belongs to the key as well.
+#[test]
+fn every_kind_of_key_is_judged_as_cosign_judges_it() {
+    let registries = registries_with_cosign();
+    let cosign = registries.cosign();
+    for case in keys(registries, &registries.with_referrers()) {
+        let policy = registries.key_policy("kind", &case.key.public_key);
+        let ours = registries.verify(&policy, &case.reference).accepts();
+        for edition in EDITIONS {
+            let mut verify =
+                cosign.verify_command(edition, &case.key.public_key, &case.reference);
+            if let Some(hash) = case.larger_hash {
+                let without = verdict_of(&mut verify).unwrap();
+                assert!(!without.is_accepted(), "{}: {without:?}", case.name);
+                verify.args(["--signature-digest-algorithm", hash]);
+            }
+            let verdict = verdict_of(&mut verify).unwrap();
+            assert_eq!(ours, verdict.is_accepted(), "{}: {verdict:?}", case.name);
+        }
+    }
+}
+
+#[test]
+fn identities_match_as_they_do_for_cosign() {
+    let registries = registries_with_cosign();
+    let cosign = registries.cosign();
+    let image = good_bundle(registries, &registries.with_referrers(), "identities");
+    for (identity, issuer, _) in identities() {
+        let lines = policy_lines(&identity, &issuer);
+        let policy = registries.identity_policy("identity", &lines);
+        let ours = registries.verify(&policy, &image).accepts();
+        let signer = Signer { identity, issuer };
+        let verdict =
+            cosign.verify_keyless(Edition::V3, &registries.authority, &signer, &image);
+        let verdict = verdict.unwrap();
+        assert_eq!(ours, verdict.is_accepted(), "{signer:?}: {verdict:?}");
+    }
+}
+
+#[test]
+fn an_index_and_its_images_are_signed_apart_as_for_cosign() {
+    let registries = registries_with_cosign();
+    let cosign = registries.cosign();
+    let key = registries.sigstore.key_pair("apart", Algorithm::EcdsaP256);
+    let key = key.unwrap();
+    let policy = registries.key_policy("apart", &key.public_key);
+    for registry in registries.both() {
+        let index = Index::marked("apart").unwrap();
+        registry.push_index("apart", "latest", &index).unwrap();
+        let [whole, part] = [Subject::from(&index), Subject::from(&index.images[0])]
+            .map(|subject| reference(&registry, "apart", &subject));
+        let signed = cosign.sign(Edition::V3, Form::Bundle, &key, &whole, &[]);
+        signed.unwrap();
+        for (image, accepted) in [(&whole, true), (&part, false)] {
+            let ours = registries.verify(&policy, image).accepts();
+            let verdict = cosign.verify(Edition::V3, &key.public_key, image).unwrap();
+            assert_eq!((ours, verdict.is_accepted()), (accepted, accepted));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `run`, `ps`, `logs` and `stop`, through both runtimes.
+
+use testkit::machine::{DRIVERS, machine};
+
+#[test]
+fn run_returns_when_the_kernel_has_it_and_stop_when_the_kernel_let_go() {
+    let machine = machine();
+    for driver in DRIVERS {
+        let run = machine.expect(0, &["-d", driver, "run", "scx_lab"]);
+        assert_eq!(run["result"], "attached", "{run}");
+        assert_eq!(run["ops"], machine.ops().unwrap().as_str());
+        let again = machine.expect(0, &["-d", driver, "run", "scx_lab"]);
+        assert_eq!(again["result"], "already-running", "{again}");
+        let other = ["-d", driver, "run", "scx_lab", "--version", "1.0.0"];
+        let refused = machine.expect(5, &other).to_string();
+        assert!(refused.contains("schedctl switch scx_lab"), "{refused}");
+        let ps = machine.expect(0, &["-d", driver, "ps"]);
+        assert_eq!(ps["containers"][0]["container_id"], run["container_id"]);
+        let logs = machine.must(&["-d", driver, "logs"]);
+        assert!(logs.contains("lab: attached as"), "{logs}");
+        machine.must(&["-d", driver, "stop", "scx_lab"]);
+        assert_eq!((machine.ops(), machine.containers()), (None, 0));
+        let gone = machine.expect(0, &["-d", driver, "stop", "scx_lab"]);
+        assert_eq!(gone["result"], "not-there", "{gone}");
+    }
+}
+
+/// Before the attach and after it; `long_machine` has every fault.
+#[test]
+fn what_fails_is_reported_with_its_reason_and_removed() {
+    let machine = machine();
+    for (driver, fault, reason) in [
+        ("podman", "verifier", "LoadFailedVerifier"),
+        ("containerd", "scx-error", "BpfError"),
+    ] {
+        let run = ["-d", driver, "run", "scx_lab", "--probation", "2m"];
+        let document = machine.expect(4, &[&run[..], &["--", "--fault", fault]].concat());
+        let error = &document["error"];
+        assert_eq!(error["reason"], reason, "{error:#}");
+        assert!(!error["last_lines"].to_string().is_empty());
+        assert!(error["remedy"].is_string(), "{error:#}");
+        machine.must_be_idle(driver);
+    }
+}
+
+/// SIGTERM first, SIGKILL after the grace period.
+#[test]
+fn stop_kills_what_ignores_sigterm() {
+    let machine = machine();
+    let deaf = ["run", "scx_lab", "--", "--fault", "ignore-sigterm"];
+    machine.must(&deaf);
+    machine.expect(0, &["stop", "scx_lab", "--grace", "1s"]);
+    assert_eq!((machine.ops(), machine.containers()), (None, 0));
+}
