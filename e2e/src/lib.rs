@@ -15,15 +15,23 @@
     reason = "a test fails by panicking and reports on standard output"
 )]
 
+pub mod alert_rules;
 pub mod cluster;
 pub mod manager;
+pub mod node_cluster;
+pub mod nodes;
+pub mod port_forward;
 pub mod program;
+pub mod seed;
 pub mod shared;
 pub mod tcp_proxy;
 pub mod wait;
 
 pub use cluster::Cluster;
 pub use manager::Manager;
+pub use node_cluster::NodeCluster;
+pub use nodes::{SharedNodes, nodes};
+pub use port_forward::PortForward;
 pub use shared::{Shared, control_plane};
 pub use tcp_proxy::TcpProxy;
 pub use wait::eventually;
