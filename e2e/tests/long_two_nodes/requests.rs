@@ -61,14 +61,11 @@ impl Requests {
             }
             (Some(request), 1) => self.put(name, Request { node, ..request }).await,
             (Some(request), _) => {
-                self.put(
-                    name,
-                    Request {
-                        priority,
-                        ..request
-                    },
-                )
-                .await
+                let request = Request {
+                    priority,
+                    ..request
+                };
+                self.put(name, request).await;
             }
             (None, _) => self.put(name, Request { priority, node }).await,
         }
