@@ -1,6 +1,6 @@
-//! Sees every state of the schedulers' containers, and remembers those that fell: a scheduler that
-//! the kernel refuses ends with exit code 1 and is started again. (Other codes are of pods that were
-//! deleted before their scheduler listened to signals, or ran at all.)
+//! Watches the schedulers' containers and records those that crashed: a scheduler that the kernel
+//! rejects exits with 1 and is restarted. (Other codes are of pods that were deleted before their
+//! scheduler handled signals, or ran at all.)
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -12,50 +12,50 @@ use kube::{Api, ResourceExt};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// How scx_lab ends when it cannot attach.
-const REFUSED: i32 = 1;
+/// The exit code of scx_lab when it cannot attach.
+const REJECTED: i32 = 1;
 
-pub(crate) struct Endings {
+pub(crate) struct CrashedContainers {
     task: JoinHandle<BTreeSet<String>>,
-    over: oneshot::Sender<()>,
+    stop: oneshot::Sender<()>,
 }
 
-impl Endings {
+impl CrashedContainers {
     pub(crate) fn watch(pods: Api<Pod>) -> Self {
-        let (over, mut end) = oneshot::channel();
+        let (stop, mut stopped) = oneshot::channel();
         let task = tokio::spawn(async move {
-            let mut bad = BTreeSet::new();
+            let mut found = BTreeSet::new();
             let mut pods = pin!(watcher(pods, Config::default()));
             loop {
                 tokio::select! {
-                    _ = &mut end => return bad,
+                    _ = &mut stopped => return found,
                     Some(event) = pods.next() => match event {
-                        Ok(Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod)) => bad.extend(fallen(&pod)),
+                        Ok(Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod)) => found.extend(crashed(&pod)),
                         Ok(Event::Init | Event::InitDone) | Err(_) => {}
                     }
                 }
             }
         });
-        Self { task, over }
+        Self { task, stop }
     }
 
-    /// Those that fell, each once.
+    /// Those that crashed, each once.
     pub(crate) async fn finish(self) -> Vec<String> {
-        let _ = self.over.send(());
+        let _ = self.stop.send(());
         self.task.await.unwrap().into_iter().collect()
     }
 }
 
-fn fallen(pod: &Pod) -> Vec<String> {
+fn crashed(pod: &Pod) -> Vec<String> {
     let statuses = pod.status.as_ref();
     let statuses = statuses.and_then(|status| status.container_statuses.as_ref());
-    let fallen = |status: &ContainerStatus| {
+    let crashed = |status: &ContainerStatus| {
         let states = [&status.state, &status.last_state];
         let ended = states.into_iter().flatten();
         let ended = ended.filter_map(|state| state.terminated.clone());
-        let bad: Vec<_> = ended.filter(|ended| ended.exit_code == REFUSED).collect();
+        let bad: Vec<_> = ended.filter(|ended| ended.exit_code == REJECTED).collect();
         let (pod, times) = (pod.name_any(), status.restart_count);
-        (times > 0 || !bad.is_empty()).then(|| format!("{pod}, started again {times}×: {bad:?}"))
+        (times > 0 || !bad.is_empty()).then(|| format!("{pod}, restarted {times} times: {bad:?}"))
     };
-    statuses.into_iter().flatten().filter_map(fallen).collect()
+    statuses.into_iter().flatten().filter_map(crashed).collect()
 }

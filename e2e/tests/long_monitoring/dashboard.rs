@@ -1,10 +1,10 @@
-//! What the dashboard asks Prometheus, with its variables filled in as Grafana does it.
+//! The queries of the dashboard, with its variables filled in as Grafana does it.
 
 use serde_json::Value;
 
-const DASHBOARD: &str = include_str!("../../../../config/grafana/sked.json");
+const DASHBOARD: &str = include_str!("../../../config/grafana/sked.json");
 
-/// What Grafana puts in; longest names first.
+/// The values that Grafana fills in; longest names first.
 const VARIABLES: [(&str, &str); 5] = [
     ("$__rate_interval", "5m"),
     ("$__range", "15m"),
@@ -13,7 +13,7 @@ const VARIABLES: [(&str, &str); 5] = [
     ("$node", ".*"),
 ];
 
-/// Every query: of each panel, and what the variables' values are looked up in.
+/// Every query of a panel, and those that look up the values of variables.
 pub(crate) fn queries() -> Vec<String> {
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
     let panels = dashboard["panels"].as_array().unwrap().iter();
@@ -37,9 +37,6 @@ fn filled(mut query: String) -> String {
     for (name, value) in VARIABLES {
         query = query.replace(name, value);
     }
-    assert!(
-        !query.contains('$'),
-        "{query}: what is the variable's value?"
-    );
+    assert!(!query.contains('$'), "{query}: a variable has no value");
     query
 }

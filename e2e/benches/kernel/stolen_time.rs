@@ -1,15 +1,14 @@
-//! How much of this machine's processors other virtual machines had, moment by moment: time in
-//! which something here wanted to run and could not.
+//! The share of this machine's processors that other virtual machines had, over time: the "steal"
+//! of `/proc/stat`.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-/// How often it is looked at.
-const GLANCE: Duration = Duration::from_millis(200);
+const INTERVAL: Duration = Duration::from_millis(200);
 
-/// All time of all processors since the start, and the part of it that was stolen.
+/// All time of all processors since the boot, and the part of it that was stolen.
 #[derive(Clone, Copy)]
 struct Times {
     at: Instant,
@@ -17,27 +16,26 @@ struct Times {
     stolen: u64,
 }
 
-/// Who remembers it.
 #[derive(Clone, Default)]
-pub(crate) struct Machine(Arc<Mutex<Vec<Times>>>);
+pub(crate) struct StolenTime(Arc<Mutex<Vec<Times>>>);
 
-impl Machine {
-    /// Looks from now on.
-    pub(crate) fn watched() -> Self {
-        let machine = Self::default();
-        let watch = machine.clone();
+impl StolenTime {
+    /// Records it from now on.
+    pub(crate) fn start() -> Self {
+        let stolen_time = Self::default();
+        let recording = stolen_time.clone();
         std::thread::spawn(move || {
             loop {
-                let times = times().unwrap();
-                watch.0.lock().unwrap().push(times);
-                std::thread::sleep(GLANCE);
+                let times = read().unwrap();
+                recording.0.lock().unwrap().push(times);
+                std::thread::sleep(INTERVAL);
             }
         });
-        machine
+        stolen_time
     }
 
-    /// The share of its processors that others had between two moments.
-    pub(crate) fn stolen(&self, from: Instant, to: Instant) -> f64 {
+    /// Between two moments, from 0 to 1.
+    pub(crate) fn share(&self, from: Instant, to: Instant) -> f64 {
         let all = self.0.lock().unwrap();
         let first = all.iter().rfind(|times| times.at <= from);
         let last = all.iter().find(|times| times.at >= to);
@@ -48,7 +46,7 @@ impl Machine {
     }
 }
 
-fn times() -> anyhow::Result<Times> {
+fn read() -> anyhow::Result<Times> {
     let text = std::fs::read_to_string("/proc/stat")?;
     let first = text.lines().next().context("/proc/stat is empty")?;
     // user, nice, system, idle, iowait, irq, softirq, steal; guests are within user.
@@ -61,6 +59,6 @@ fn times() -> anyhow::Result<Times> {
     Ok(Times {
         at: Instant::now(),
         all: times.iter().sum(),
-        stolen: *times.get(7).context("/proc/stat tells no stolen time")?,
+        stolen: *times.get(7).context("/proc/stat has no stolen time")?,
     })
 }
