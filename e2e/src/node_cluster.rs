@@ -199,7 +199,7 @@ impl NodeCluster {
     pub fn ops(&self, node: &str) -> Option<String> {
         let args = ["cat", "/sys/kernel/sched_ext/root/ops"];
         let output = self.node(node).run(&args).unwrap();
-        (output.status == 0).then(|| output.out.trim().to_owned())
+        (output.status == 0).then(|| output.stdout.trim().to_owned())
     }
 
     /// The schedulers' pods, sorted by node; there must be one.
@@ -268,7 +268,7 @@ impl NodeCluster {
                       tail -n 15 /var/log/kubelet.log";
         let nodes = self.lab().running().nodes.iter().map(|node| {
             let output = self.node(&node.name).shell(script);
-            let text = output.map_or_else(|error| error.to_string(), |output| output.words());
+            let text = output.map_or_else(|error| error.to_string(), |output| output.text());
             format!("--- {}\n{text}", node.name)
         });
         cluster.into_iter().chain(nodes).collect()

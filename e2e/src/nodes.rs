@@ -136,7 +136,7 @@ impl NodeCluster {
     fn remains_on(&self, node: &str) -> Option<String> {
         let script = "cat /sys/kernel/sched_ext/state; pgrep -a '^scx_'; podman ps -aq; true";
         let output = self.node(node).shell(script).unwrap();
-        let text = output.words();
+        let text = output.text();
         (text != "disabled\n").then(|| format!("{node}: {}", text.trim()))
     }
 

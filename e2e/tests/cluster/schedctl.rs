@@ -57,38 +57,38 @@ fn is_recognised(nodes: &SharedNodes, driver: &str, pod: &Value) {
     assert_eq!(text.status, 0);
     let name = name.as_str().unwrap();
     for expected in [&format!("default/{name}"), "DaemonSet default/lab"] {
-        assert!(text.out.contains(expected), "{}", text.out);
+        assert!(text.stdout.contains(expected), "{}", text.stdout);
     }
     let ps = schedctl(nodes, driver, &["ps"]);
-    assert_eq!((ps.status, ps.out.as_str()), (0, "PID  ID  NAME\n"));
+    assert_eq!((ps.status, ps.stdout.as_str()), (0, "PID  ID  NAME\n"));
 }
 
 fn is_not_ended(nodes: &SharedNodes, driver: &str, pod: &Value) {
     let name = pod["metadata"]["name"].as_str().unwrap();
     for scheduler in ["scx_lab", name, "lab", &container_id(pod)[..12]] {
         let refused = schedctl(nodes, driver, &["stop", scheduler]);
-        assert_eq!(refused.status, 1, "{}", refused.words());
+        assert_eq!(refused.status, 1, "{}", refused.text());
         names_the_remedy(&refused);
     }
     let unknown = schedctl(nodes, driver, &["stop", "scx_unknown"]);
-    assert_eq!(unknown.status, 0, "{}", unknown.words());
+    assert_eq!(unknown.status, 0, "{}", unknown.text());
     for (verb, image) in [
         ("run", SCX_LAB),
         ("switch", "registry.lab:5000/scx_other:latest"),
     ] {
         let refused = schedctl(nodes, driver, &[verb, image]);
-        assert_eq!(refused.status, 5, "{}", refused.words());
+        assert_eq!(refused.status, 5, "{}", refused.text());
         assert!(
-            refused.words().contains(&format!("default/{name}")),
+            refused.text().contains(&format!("default/{name}")),
             "{}",
-            refused.words()
+            refused.text()
         );
         names_the_remedy(&refused);
     }
 }
 
-fn names_the_remedy(refused: &Said) {
-    let text = refused.words();
+fn names_the_remedy(refused: &CommandOutput) {
+    let text = refused.text();
     let remedy = "kubectl -n default edit schedext lab";
     assert!(text.contains("sked") && text.contains(remedy), "{text}");
 }
@@ -108,13 +108,13 @@ fn container_id(pod: &Value) -> &str {
     id.unwrap().strip_prefix("containerd://").unwrap()
 }
 
-fn schedctl(nodes: &SharedNodes, driver: &str, args: &[&str]) -> Said {
+fn schedctl(nodes: &SharedNodes, driver: &str, args: &[&str]) -> CommandOutput {
     let args = [&["schedctl", "-d", driver], args].concat();
     nodes.node("node2").run(&args).unwrap()
 }
 
 fn status(nodes: &SharedNodes, driver: &str) -> Value {
     let output = schedctl(nodes, driver, &["status", "-o", "json"]);
-    assert_eq!(output.status, 0, "{}", output.words());
-    serde_json::from_str(&output.out).unwrap()
+    assert_eq!(output.status, 0, "{}", output.text());
+    serde_json::from_str(&output.stdout).unwrap()
 }
