@@ -167,7 +167,6 @@ mod tests {
     use rustls::pki_types::pem::PemObject;
     use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
     use rustls::server::WebPkiClientVerifier;
-    use rustls::server::danger::ClientCertVerifier;
 
     use super::*;
 

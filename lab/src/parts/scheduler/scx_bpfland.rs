@@ -1,20 +1,25 @@
-//! scx_bpfland, a scheduler that nobody here wrote, from the Rust package registry.
+//! scx_bpfland, a third-party scheduler, built from crates.io.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::super::{PartError, StockImage};
-use super::{About, CLANG, files_below};
+use super::super::error::PartError;
+use super::super::registry_image::RegistryImage;
+use super::image_labels::ImageLabels;
 use crate::cache::{Cache, Key};
 use crate::command;
+use crate::file_tree::files_below;
 use crate::oci::{File, Image, shared_libraries};
 use crate::progress::Reporter;
 
+/// Of the package list in `scheduler.rs`.
+const CLANG: &str = "clang-19";
+
 const VERSION: &str = "1.1.4";
 
-/// Built quickly rather than well: under emulation nobody measures it.
+/// Chosen for a quick build: under emulation its speed is not measured.
 const PROFILE: [(&str, &str); 4] = [
     ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
     ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
@@ -34,8 +39,8 @@ pub(super) fn is_missing(cache: &Cache) -> bool {
     cache.find("scx_bpfland", &key()).is_none()
 }
 
-pub(super) fn stock(cache: &Cache, reporter: &Reporter) -> Result<Vec<StockImage>, PartError> {
-    let about = About {
+pub(super) fn images(cache: &Cache, reporter: &Reporter) -> Result<Vec<RegistryImage>, PartError> {
+    let labels = ImageLabels {
         title: "scx_bpfland",
         description: "A vruntime-based scheduler that favours interactive tasks",
         version: VERSION,
@@ -47,9 +52,9 @@ pub(super) fn stock(cache: &Cache, reporter: &Reporter) -> Result<Vec<StockImage
         documentation: "https://github.com/sched-ext/scx",
     };
     let files = files(&root(cache, reporter)?)?;
-    let image = Image::new("amd64", &files, &["/scx_bpfland"], &about.labels())?;
+    let image = Image::new("amd64", &files, &["/scx_bpfland"], &labels.to_map())?;
     Ok([VERSION, "latest"]
-        .map(|tag| StockImage::Single {
+        .map(|tag| RegistryImage::Single {
             repository: "scx_bpfland".to_owned(),
             tag: tag.to_owned(),
             image: image.clone(),
@@ -57,8 +62,8 @@ pub(super) fn stock(cache: &Cache, reporter: &Reporter) -> Result<Vec<StockImage
         .into())
 }
 
-/// A folder that is the image's root: the program and the libraries it was linked with. They are
-/// copied when it is built, because this machine's own may be gone or changed later.
+/// The root folder of the image: the program and the libraries it was linked with. They are copied
+/// when it is built, because this machine's libraries may change later.
 fn root(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
     let folder = cache.part("scx_bpfland", &key(), reporter, |folder| {
         reporter.step(format!("building scx_bpfland {VERSION}"), || {
@@ -78,7 +83,12 @@ fn root(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
                 VERSION,
                 "--root",
             ]);
-            command::run(cargo.arg(&build), &cache.log("scx_bpfland"))?;
+            let log = cache.log("scx_bpfland");
+            command::run(cargo.arg(&build), &log).map_err(|source| PartError::Build {
+                part: "scx_bpfland".to_owned(),
+                log: log.display().to_string(),
+                source,
+            })?;
             let program = build.join("bin/scx_bpfland");
             let mut files = shared_libraries(&program)?;
             files.push(File {
@@ -99,13 +109,13 @@ fn root(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
     Ok(folder.join("root"))
 }
 
-/// Everything below a folder, at the same place in an image.
+/// The files of a folder, with their paths in the image.
 fn files(root: &Path) -> io::Result<Vec<File>> {
     let mut paths = files_below(root)?;
     paths.sort();
-    let place = |from: PathBuf| File {
+    let file = |from: PathBuf| File {
         to: Path::new("/").join(from.strip_prefix(root).unwrap_or(&from)),
         from,
     };
-    Ok(paths.into_iter().map(place).collect())
+    Ok(paths.into_iter().map(file).collect())
 }

@@ -1,13 +1,14 @@
-//! Small images that pods need besides schedulers: the process that holds a pod's namespaces,
-//! and `kubectl`, which speaks to the API server from inside a pod as any program there would.
+//! Images for pods other than schedulers: `pause`, which holds a pod's namespaces, and `kubectl`,
+//! with which tests reach the API server from inside a pod.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::kube::Binaries;
-use super::{PartError, StockImage};
+use super::error::PartError;
+use super::kube::KubeBinaries;
+use super::registry_image::RegistryImage;
 use crate::cache::{Cache, Key};
 use crate::command;
 use crate::oci::{File, Image};
@@ -15,7 +16,7 @@ use crate::progress::Reporter;
 
 const PAUSE: &str = include_str!("../../images/pause.c");
 
-/// What this machine must have to make them.
+/// The packages that building them needs.
 pub const PACKAGES: &[&str] = &["gcc", "libc6-dev"];
 
 const FLAGS: [&str; 3] = ["-static", "-Os", "-s"];
@@ -24,30 +25,29 @@ fn key() -> Key {
     Key::of([PAUSE].into_iter().chain(FLAGS))
 }
 
-/// Whether they must be built first.
 pub fn is_missing(cache: &Cache) -> bool {
     cache.find("pause", &key()).is_none()
 }
 
-/// The images of a cluster, their programs built unless they are there.
-pub fn stock(
+/// The images; builds the programs that the cache does not have.
+pub fn images(
     cache: &Cache,
-    binaries: &Binaries,
+    binaries: &KubeBinaries,
     reporter: &Reporter,
-) -> Result<Vec<StockImage>, PartError> {
+) -> Result<Vec<RegistryImage>, PartError> {
     Ok(vec![
         single("pause", pause(cache, reporter)?)?,
         single("kubectl", binaries.program("kubectl"))?,
     ])
 }
 
-fn single(name: &str, program: PathBuf) -> Result<StockImage, PartError> {
+fn single(name: &str, program: PathBuf) -> Result<RegistryImage, PartError> {
     let inside = format!("/{name}");
     let files = [File {
         from: program,
         to: PathBuf::from(&inside),
     }];
-    Ok(StockImage::Single {
+    Ok(RegistryImage::Single {
         repository: name.to_owned(),
         tag: "1".to_owned(),
         image: Image::new("amd64", &files, &[&inside], &BTreeMap::new())?,

@@ -1,25 +1,30 @@
-//! scx_lab, our own scheduler: built static for two platforms from the sources beside this crate.
+//! scx_lab, our own scheduler: a static program for two platforms, built from `lab/schedulers`.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::super::{PartError, StockImage};
-use super::{About, CLANG, files_below};
+use super::super::error::PartError;
+use super::super::registry_image::RegistryImage;
+use super::image_labels::ImageLabels;
 use crate::cache::{Cache, Key};
 use crate::command;
 use crate::debian::Archive;
+use crate::file_tree::files_below;
 use crate::lockfile;
 use crate::oci::{File, Image, Index};
 use crate::progress::Reporter;
 
+/// Of the package list in `scheduler.rs`.
+const CLANG: &str = "clang-19";
+
 const RUSTFLAGS: &str = "-C target-feature=+crt-static";
 
-/// The libraries that scx_lab is linked with, for the platform that is not this machine's.
+/// The libraries that scx_lab is linked with, for arm64.
 const CROSS_LIBRARIES: [&str; 2] = ["libelf-dev", "zlib1g-dev"];
 
-/// The faults that have a tag, so that a pod without arguments can misbehave.
+/// The faults that have a tag, for pods without arguments.
 const FAULTS: [&str; 9] = [
     "stall",
     "scx-error",
@@ -43,8 +48,8 @@ pub(super) fn find_program(cache: &Cache) -> Option<PathBuf> {
     Some(folder.join("scx_lab"))
 }
 
-/// `1.0.0` for one platform; `1.1.0` and `latest` for two; a tag a fault.
-pub(super) fn stock(cache: &Cache, reporter: &Reporter) -> Result<Vec<StockImage>, PartError> {
+/// `1.0.0` for one platform; `1.1.0` and `latest` for two; one tag per fault.
+pub(super) fn images(cache: &Cache, reporter: &Reporter) -> Result<Vec<RegistryImage>, PartError> {
     let key = key();
     let amd64 = program(cache, Platform::Amd64, &key, reporter)?;
     let arm64 = program(cache, Platform::Arm64, &key, reporter)?;
@@ -62,47 +67,47 @@ pub(super) fn stock(cache: &Cache, reporter: &Reporter) -> Result<Vec<StockImage
             platform.oci_name(),
             &files,
             &command,
-            &about(version, key.as_str()).labels(),
+            &labels(version, key.as_str()).to_map(),
         )
     };
     let both = || {
         let arguments = ["--name", "lab_1.1.0"];
-        let images =
+        let both =
             [Platform::Amd64, Platform::Arm64].map(|platform| image(platform, "1.1.0", &arguments));
-        Index::new(images.into_iter().collect::<io::Result<_>>()?)
+        Index::new(both.into_iter().collect::<io::Result<_>>()?)
     };
-    let mut stock = vec![single(
+    let mut images = vec![single(
         "1.0.0",
         image(Platform::Amd64, "1.0.0", &["--name", "lab_1.0.0"])?,
     )];
     for tag in ["1.1.0", "latest"] {
-        stock.push(StockImage::Multi {
+        images.push(RegistryImage::Multi {
             repository: "scx_lab".to_owned(),
             tag: tag.to_owned(),
             index: both()?,
         });
     }
     for fault in FAULTS {
-        stock.push(single(
+        images.push(single(
             fault,
             image(Platform::Amd64, "1.1.0", &["--fault", fault])?,
         ));
     }
-    Ok(stock)
+    Ok(images)
 }
 
-fn single(tag: &str, image: Image) -> StockImage {
-    StockImage::Single {
+fn single(tag: &str, image: Image) -> RegistryImage {
+    RegistryImage::Single {
         repository: "scx_lab".to_owned(),
         tag: tag.to_owned(),
         image,
     }
 }
 
-fn about<'a>(version: &'a str, revision: &'a str) -> About<'a> {
-    About {
+fn labels<'a>(version: &'a str, revision: &'a str) -> ImageLabels<'a> {
+    ImageLabels {
         title: "scx_lab",
-        description: "A scheduler to be trusted and to misbehave on order",
+        description: "A scheduler for tests, with faults that can be chosen",
         version,
         revision,
         licenses: "Apache-2.0 AND GPL-2.0-only",
@@ -113,7 +118,6 @@ fn about<'a>(version: &'a str, revision: &'a str) -> About<'a> {
     }
 }
 
-/// What a program runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Platform {
     Amd64,
@@ -144,7 +148,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A fingerprint of everything our scheduler is built from.
+/// A hash of everything that scx_lab is built from.
 fn key() -> Key {
     let workspace = workspace();
     let mut files = files_below(&workspace.join("lab/schedulers/scx_lab")).unwrap_or_default();
@@ -179,8 +183,8 @@ fn program(
     Ok(folder.join("scx_lab"))
 }
 
-/// The build has a folder of its own: cargo tells two checkouts of one package apart by time
-/// stamps only, and a shared folder would hand out the other one's program.
+/// The build has a folder of its own: cargo distinguishes two checkouts of a package by time stamps
+/// only, and in a shared folder it could return the program of the other checkout.
 fn build(
     cache: &Cache,
     platform: Platform,
@@ -208,7 +212,12 @@ fn build(
     if let Some(sysroot) = sysroot {
         cross(&mut cargo, sysroot);
     }
-    command::run(&mut cargo, &cache.log("scx_lab"))?;
+    let log = cache.log("scx_lab");
+    command::run(&mut cargo, &log).map_err(|source| PartError::Build {
+        part: format!("scx_lab for {}", platform.oci_name()),
+        log: log.display().to_string(),
+        source,
+    })?;
     fs::copy(
         build.join(target).join("release/scx_lab"),
         folder.join("scx_lab"),
@@ -217,7 +226,7 @@ fn build(
     Ok(())
 }
 
-/// Makes a build one for arm64.
+/// Sets the variables of a build for arm64.
 fn cross(cargo: &mut Command, sysroot: &Path) {
     let include = sysroot.join("usr/include");
     let include = include.display();
@@ -238,8 +247,8 @@ fn cross(cargo: &mut Command, sysroot: &Path) {
     );
 }
 
-/// What a build for arm64 needs besides the cross compiler: Rust's own library, and Debian's for
-/// that processor, unpacked so that this machine's packages stay as they are.
+/// What a build for arm64 needs besides the cross compiler: Rust's standard library, and Debian's
+/// libraries for arm64, unpacked and not installed.
 fn sysroot(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
     let target = Platform::Arm64.rust_target();
     let library = command::read(Command::new("rustc").args([
