@@ -7,7 +7,7 @@ use std::time::Duration;
 use lab::oci::Registry;
 use lab::{Lab, Order};
 use schedkit_core::{ImageRef, PinnedRef};
-use schedkit_image::registry::{Client, HostConfig, Hosts, Limits, Security, Settings};
+use schedkit_image::registry::{Client, ClientConfig, HostConfig, Hosts, Limits, Security};
 use schedkit_image::signature::{Trusted, waive};
 use schedkit_runtime::containerd;
 use schedkit_runtime::{
@@ -51,13 +51,13 @@ pub(crate) fn client(address: &str) -> Arc<Client> {
     };
     let hosts = Hosts::new([(address.parse().unwrap(), plain)]).unwrap();
     let limits = Limits {
-        pause: Duration::from_millis(1),
+        first_backoff: Duration::from_millis(1),
         ..Limits::default()
     };
-    let settings = Settings {
+    let settings = ClientConfig {
         hosts,
         limits,
-        ..Settings::default()
+        ..ClientConfig::default()
     };
     Arc::new(Client::new(settings))
 }

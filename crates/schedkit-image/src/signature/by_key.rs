@@ -1,5 +1,5 @@
-//! Signatures made with a key that the policy names. The key decides; the log is asked only when
-//! the policy wants it.
+//! Verifies signatures made with a key that the policy names. The log entry is verified only when
+//! the policy requires one.
 
 use jiff::Timestamp;
 use schedkit_core::Digest;
@@ -7,36 +7,36 @@ use sigstore_verify::types::{Artifact, Bundle as Parsed, DerPublicKey, Sha256Has
 use sigstore_verify::{Error, PublicKeyVerificationPolicy, TransparencyLogError, Verifier};
 
 use super::bundle::Bundle;
-use super::keyless;
-use super::log_entry::{Entry, Generation, LoggedSigner};
+use super::by_certificate;
+use super::log_entry::{Entry, LoggedSigner, RekorVersion};
 use super::refusal::Refusal;
-use super::simple::SimpleSignature;
+use super::simple_signing::SimpleSignature;
 use super::verdict::{Accepted, Evidence, Format, LogEvidence, Signer};
 use crate::foreign::brief;
 use crate::trust::{LogForKeys, NamedKey, Policy, Rule};
 
-/// A signature as the log has it.
+/// A signature with its log entry.
 struct Logged<'a> {
     bundle: &'a Parsed,
     entry: Entry<'a>,
     artifact: Artifact<'a>,
 }
 
-/// Judges a bundle without a certificate.
-pub(super) fn judge_bundle(
+/// Verifies a bundle without a certificate.
+pub(super) fn verify_bundle(
     policy: &Policy,
     bundle: &Bundle,
     digest: &Digest,
     now: Timestamp,
 ) -> Result<Accepted, Refusal> {
     let (rule, named) = find_key(policy, bundle.message(), bundle.signature())?;
-    let mut evidence = no_evidence(Format::Bundle);
+    let mut evidence = without_log(Format::Bundle);
     if policy.log_for_keys() == LogForKeys::Required {
         let logged = bundle.without_timestamps();
         let entry = Entry::read(&logged, policy.root())?;
-        if entry.generation == Generation::Second {
+        if entry.version == RekorVersion::V2 {
             let signer = LoggedSigner::Key(named.key.der());
-            entry.check_second_body(bundle.message(), bundle.signature(), &signer)?;
+            entry.check_v2_body(bundle.message(), bundle.signature(), &signer)?;
         }
         let logged = Logged {
             bundle: &logged,
@@ -50,14 +50,14 @@ pub(super) fn judge_bundle(
     Ok(accept(rule, named, evidence))
 }
 
-/// Judges a `.sig` layer without a certificate.
-pub(super) fn judge_simple(
+/// Verifies a `.sig` layer without a certificate.
+pub(super) fn verify_simple(
     policy: &Policy,
     signature: &SimpleSignature<'_>,
     now: Timestamp,
 ) -> Result<Accepted, Refusal> {
     let (rule, named) = find_key(policy, signature.payload(), signature.signature())?;
-    let mut evidence = no_evidence(Format::SimpleSigning);
+    let mut evidence = without_log(Format::SimpleSigning);
     if policy.log_for_keys() == LogForKeys::Required {
         let logged = signature.to_bundle()?;
         let entry = Entry::read(&logged, policy.root())?;
@@ -84,7 +84,7 @@ fn find_key<'a>(
     policy.key_of(message, signature).ok_or(Refusal::WrongKey)
 }
 
-/// Whether the log has a signature that a key made, and when it says it took it in.
+/// Verifies the log entry of a signature by key. Returns when the log recorded it.
 fn check_log(
     policy: &Policy,
     named: &NamedKey,
@@ -96,7 +96,7 @@ fn check_log(
         entry,
         artifact,
     } = logged;
-    // The library asks its own clock about this, and does not tell it from other reasons.
+    // The library checks this with its own clock and returns the same error for other reasons.
     let time = entry.entry.integrated_time;
     if let Some(made) = time.filter(|&time| time > now) {
         return Err(Refusal::Future { made, now });
@@ -113,13 +113,13 @@ fn check_log(
     Ok((entry.evidence(), result.integrated_time()))
 }
 
-/// The library's reasons in our words, none of which speaks of certificates.
+/// Maps the library's errors to refusals, none of which mentions certificates.
 fn refusal(error: Error) -> Refusal {
     let text = brief(&error.to_string());
     match error {
         Error::TransparencyLog(TransparencyLogError::IntegratedTime(_)) => Refusal::NoTime(text),
-        Error::TransparencyLog(_) | Error::ArtifactMismatch(_) => keyless::refusal(error),
-        // The key made this signature, or we would not be here.
+        Error::TransparencyLog(_) | Error::ArtifactMismatch(_) => by_certificate::refusal(error),
+        // The key made this signature: `find_key` checked it before.
         Error::SignatureInvalid(_) | Error::Crypto(_) | Error::UnsupportedArtifact(_) => {
             Refusal::LogKey(text)
         }
@@ -127,7 +127,7 @@ fn refusal(error: Error) -> Refusal {
     }
 }
 
-fn no_evidence(format: Format) -> Evidence {
+fn without_log(format: Format) -> Evidence {
     Evidence {
         format,
         log: None,

@@ -1,9 +1,9 @@
-//! Signatures made with a short-lived certificate: somebody proved an identity, got a certificate
-//! for ten minutes, signed, and had it logged.
+//! Verifies signatures made with a short-lived certificate ("keyless"): somebody proved an identity,
+//! got a certificate for ten minutes, signed, and the signature was entered in a log.
 //!
-//! The cryptography is sigstore-verify's (chain, SCT, log, timestamps, signature, and that the log
-//! entry is about this signature). What it takes more lightly than cosign is checked before it is
-//! asked; that the names fit the policy is checked last, on a certificate that has been verified.
+//! sigstore-verify does the cryptography (chain, SCT, log, timestamps, signature, and that the log
+//! entry is about this signature). What it accepts and cosign does not is checked here first; that
+//! subject and issuer match the policy is checked last, on a verified certificate.
 
 use jiff::Timestamp;
 use schedkit_core::Digest;
@@ -15,9 +15,9 @@ use sigstore_verify::{
 
 use super::bundle::Bundle;
 use super::certificate::{self, Leaf};
-use super::log_entry::{Entry, Generation, LoggedSigner};
+use super::log_entry::{Entry, LoggedSigner, RekorVersion};
 use super::refusal::Refusal;
-use super::simple::SimpleSignature;
+use super::simple_signing::SimpleSignature;
 use super::verdict::{Accepted, Evidence, Format, Signer};
 use crate::foreign::brief;
 use crate::trust::{NarrowError, Policy};
@@ -28,8 +28,8 @@ struct Signing<'a> {
     entry: Entry<'a>,
 }
 
-/// Judges a bundle with a certificate.
-pub(super) fn judge_bundle(
+/// Verifies a bundle with a certificate.
+pub(super) fn verify_bundle(
     policy: &Policy,
     bundle: &Bundle,
     digest: &Digest,
@@ -46,27 +46,25 @@ pub(super) fn judge_bundle(
     let entry = Entry::read(bundle.parsed(), policy.root())?;
     let signing = Signing { leaf, entry };
     let artifact = Artifact::from(Sha256Hash::new(*digest.as_bytes()));
-    let result = match signing.entry.generation {
-        Generation::First => {
-            check_promised(&signing.entry)?;
-            check_clock(signing.entry.entry.integrated_time.as_slice(), now)?;
-            verify(policy, &signing, artifact, &bundle.without_timestamps())?
+    let result = match signing.entry.version {
+        RekorVersion::V1 => {
+            check_has_promise(&signing.entry)?;
+            check_not_in_future(signing.entry.entry.integrated_time.as_slice(), now)?;
+            verify_cryptography(policy, &signing, artifact, &bundle.without_timestamps())?
         }
-        Generation::Second => {
-            check_stamped(&signing.entry)?;
+        RekorVersion::V2 => {
+            check_has_no_log_time(&signing.entry)?;
             let signer = LoggedSigner::Certificate(der);
             let (message, signature) = (bundle.message(), bundle.signature());
-            signing
-                .entry
-                .check_second_body(message, signature, &signer)?;
-            verify(policy, &signing, artifact, bundle.parsed())?
+            signing.entry.check_v2_body(message, signature, &signer)?;
+            verify_cryptography(policy, &signing, artifact, bundle.parsed())?
         }
     };
     accept(policy, signing, &result, Format::Bundle, now)
 }
 
-/// Judges a `.sig` layer with a certificate.
-pub(super) fn judge_simple(
+/// Verifies a `.sig` layer with a certificate.
+pub(super) fn verify_simple(
     policy: &Policy,
     signature: &SimpleSignature<'_>,
     now: Timestamp,
@@ -78,41 +76,42 @@ pub(super) fn judge_simple(
     let leaf = certificate::read(der.as_bytes())?;
     if leaf.old_issuer.is_none() {
         return Err(Refusal::Certificate(
-            "it names its issuer in a form that this format does not use".to_owned(),
+            "it names its issuer only in the newer extension, which this format does not use"
+                .to_owned(),
         ));
     }
     let bundle = signature.to_bundle()?;
     let entry = Entry::read(&bundle, policy.root())?;
     let signing = Signing { leaf, entry };
-    check_promised(&signing.entry)?;
-    check_clock(signing.entry.entry.integrated_time.as_slice(), now)?;
+    check_has_promise(&signing.entry)?;
+    check_not_in_future(signing.entry.entry.integrated_time.as_slice(), now)?;
     let artifact = Artifact::from(signature.payload());
-    let result = verify(policy, &signing, artifact, &bundle)?;
+    let result = verify_cryptography(policy, &signing, artifact, &bundle)?;
     accept(policy, signing, &result, Format::SimpleSigning, now)
 }
 
-/// The first generation: the time is the log's, and the log must have promised it. A timestamp
-/// beside an unpromised entry, which the library would take, is not what cosign takes.
-fn check_promised(entry: &Entry<'_>) -> Result<(), Refusal> {
+/// Rekor v1: the log states the time, and its promise (SET) signs it. The library would accept a
+/// timestamp beside an entry without promise; cosign does not.
+fn check_has_promise(entry: &Entry<'_>) -> Result<(), Refusal> {
     if entry.entry.inclusion_promise.is_none() {
         return Err(Refusal::NoTime(
-            "the log did not promise one (SET)".to_owned(),
+            "the log entry has no promise (SET)".to_owned(),
         ));
     }
     Ok(())
 }
 
-/// The second generation: the time is a timestamp authority's, and the log says none.
-fn check_stamped(entry: &Entry<'_>) -> Result<(), Refusal> {
+/// Rekor v2: a timestamp authority states the time, and the log states none.
+fn check_has_no_log_time(entry: &Entry<'_>) -> Result<(), Refusal> {
     if entry.entry.integrated_time.is_some() {
         return Err(Refusal::NoTime(
-            "the log's time is not promised by it".to_owned(),
+            "the log entry states a time without a promise".to_owned(),
         ));
     }
     Ok(())
 }
 
-fn verify(
+fn verify_cryptography(
     policy: &Policy,
     signing: &Signing<'_>,
     artifact: Artifact<'_>,
@@ -142,8 +141,8 @@ fn accept(
     now: Timestamp,
 ) -> Result<Accepted, Refusal> {
     let Signing { leaf, entry } = signing;
-    // Always so with the policy that was asked for; held here all the same, because everything
-    // rests on it.
+    // Always true with the verification policy above; checked again because everything depends on
+    // it.
     let complete = result.certificate_verified() && result.sct_verified() && result.tlog_verified();
     if !complete {
         return Err(Refusal::WrongSignature(
@@ -151,13 +150,13 @@ fn accept(
         ));
     }
     let integrated_time = result.integrated_time();
-    if entry.generation == Generation::First && integrated_time.is_none() {
+    if entry.version == RekorVersion::V1 && integrated_time.is_none() {
         return Err(Refusal::NoTime(
             "the log's time was not verified".to_owned(),
         ));
     }
     let times = result.verified_timestamps();
-    check_clock(times, now)?;
+    check_not_in_future(times, now)?;
     let Leaf {
         subject, issuer, ..
     } = leaf;
@@ -165,9 +164,9 @@ fn accept(
         let (subject, issuer) = (brief(&subject), brief(&issuer));
         return Err(Refusal::OtherIdentity { subject, issuer });
     };
-    let timestamps = match entry.generation {
-        Generation::First => Vec::new(),
-        Generation::Second => times.to_vec(),
+    let timestamps = match entry.version {
+        RekorVersion::V1 => Vec::new(),
+        RekorVersion::V2 => times.to_vec(),
     };
     let log = Some(entry.evidence());
     Ok(Accepted {
@@ -182,16 +181,16 @@ fn accept(
     })
 }
 
-/// Asked before the library is, too: it has its own clock, and does not tell this from a
+/// Also called before the library, which uses its own clock and returns the same error for a
 /// certificate that was not valid.
-fn check_clock(times: &[Timestamp], now: Timestamp) -> Result<(), Refusal> {
+fn check_not_in_future(times: &[Timestamp], now: Timestamp) -> Result<(), Refusal> {
     if let Some(&made) = times.iter().find(|&&time| time > now) {
         return Err(Refusal::Future { made, now });
     }
     Ok(())
 }
 
-/// The library's reasons in our words.
+/// Maps the library's errors to refusals.
 pub(super) fn refusal(error: Error) -> Refusal {
     let text = brief(&error.to_string());
     match error {

@@ -1,24 +1,24 @@
-//! What a signed payload says: that somebody signed an image with this digest, and nothing else.
+//! Checks the payload that was signed: it must say that the image with this digest is signed, and
+//! nothing else.
 //!
-//! A signature is only as good as the sentence under it. An attestation (an SBOM, a build record)
-//! is signed by the same people in the same way and says something else; it never counts. Names
-//! that we do not know, or that stand there twice, are refused: another reader could give them a
-//! meaning.
+//! An attestation (an SBOM, a build record) is signed by the same people in the same way and means
+//! something else; it never counts as a signature. Unknown and repeated names are refused: another
+//! parser could give them a meaning.
 
-mod members;
+mod unique_names;
 
 use schedkit_core::Digest;
 use serde::Deserialize;
 
-use self::members::Members;
+use self::unique_names::UniqueNames;
 use super::refusal::Refusal;
 use crate::foreign::brief;
 
 const STATEMENT: &str = "https://in-toto.io/Statement/v1";
 const SIGNATURE_PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
 const SIMPLE_SIGNATURE: &str = "cosign container image signature";
-/// As many as cosign reads.
-const MOST_SUBJECTS: usize = 1024;
+/// cosign's limit.
+const MAX_SUBJECTS: usize = 1024;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -28,7 +28,7 @@ struct Statement {
     subject: Vec<Subject>,
     predicate_type: String,
     #[serde(rename = "predicate")]
-    _predicate: Option<Members>,
+    _predicate: Option<UniqueNames>,
 }
 
 #[derive(Deserialize)]
@@ -38,7 +38,7 @@ struct Subject {
     _name: Option<String>,
     digest: SubjectDigest,
     #[serde(rename = "annotations")]
-    _annotations: Option<Members>,
+    _annotations: Option<UniqueNames>,
 }
 
 #[derive(Deserialize)]
@@ -49,10 +49,10 @@ struct SubjectDigest {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Simple {
+struct SimplePayload {
     critical: Critical,
     #[serde(rename = "optional")]
-    _optional: Option<Members>,
+    _optional: Option<UniqueNames>,
 }
 
 #[derive(Deserialize)]
@@ -65,7 +65,8 @@ struct Critical {
     kind: String,
 }
 
-/// What the signer called the image. cosign ignores it, and so do we: the digest is the image.
+/// The name that the signer gave the image. cosign ignores it, and so do we: the digest
+/// identifies the image.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SimpleIdentity {
@@ -80,7 +81,7 @@ struct SimpleImage {
     digest: String,
 }
 
-/// A statement (cosign v3) that signs this digest.
+/// Checks that a statement (cosign v3) signs this digest.
 pub(super) fn check_statement(payload: &[u8], digest: &Digest) -> Result<(), Refusal> {
     let statement: Statement = parse(payload)?;
     if statement.kind != STATEMENT {
@@ -89,9 +90,9 @@ pub(super) fn check_statement(payload: &[u8], digest: &Digest) -> Result<(), Ref
     if statement.predicate_type != SIGNATURE_PREDICATE {
         return Err(Refusal::OtherPredicate(brief(&statement.predicate_type)));
     }
-    if statement.subject.len() > MOST_SUBJECTS {
+    if statement.subject.len() > MAX_SUBJECTS {
         return Err(Refusal::Payload(format!(
-            "it names more than {MOST_SUBJECTS} subjects"
+            "it names more than {MAX_SUBJECTS} subjects"
         )));
     }
     let mut named = statement
@@ -108,9 +109,9 @@ pub(super) fn check_statement(payload: &[u8], digest: &Digest) -> Result<(), Ref
     Err(Refusal::OtherDigest(brief(&first)))
 }
 
-/// A simple-signing payload (cosign v2) that signs this digest.
+/// Checks that a simple-signing payload (cosign v2) signs this digest.
 pub(super) fn check_simple(payload: &[u8], digest: &Digest) -> Result<(), Refusal> {
-    let Critical { kind, image, .. } = parse::<Simple>(payload)?.critical;
+    let Critical { kind, image, .. } = parse::<SimplePayload>(payload)?.critical;
     if kind != SIMPLE_SIGNATURE {
         return Err(Refusal::OtherPayload(brief(&kind)));
     }
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_signature_of_this_digest_is_one() {
+    fn only_a_signature_of_this_digest_is_accepted() {
         let hex = sha256(b"image").hex();
         let other = "ab".repeat(32);
         assert_eq!(statement(|text| text), Ok(()));
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_refused() {
+    fn ambiguous_statements_are_refused() {
         let hex = sha256(b"image").hex();
         let edits: [(&str, &str); 6] = [
             (r#""predicate":{}"#, r#""predicate":{},"predicate":{}"#),
@@ -186,8 +187,11 @@ mod tests {
             (r#""digest":"#, r#""Digest":"#),
         ];
         for (from, to) in edits {
-            let told = statement(|text| text.replacen(from, to, 1));
-            assert!(matches!(told, Err(Refusal::Payload(_))), "{to}: {told:?}");
+            let result = statement(|text| text.replacen(from, to, 1));
+            assert!(
+                matches!(result, Err(Refusal::Payload(_))),
+                "{to}: {result:?}"
+            );
         }
         let none =
             statement(|text| text.replace(&format!(r#"{{"digest":{{"sha256":"{hex}"}}}}"#), ""));
@@ -196,7 +200,7 @@ mod tests {
             Err(Refusal::Payload("it names no subject".to_owned()))
         );
         let one = format!(r#"{{"digest":{{"sha256":"{hex}"}}}}"#);
-        let many = vec![one.clone(); MOST_SUBJECTS + 1].join(",");
+        let many = vec![one.clone(); MAX_SUBJECTS + 1].join(",");
         assert!(matches!(
             statement(|text| text.replace(&one, &many)),
             Err(Refusal::Payload(_))
@@ -204,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_said_once_at_every_depth() {
+    fn names_are_unique_at_every_depth() {
         let carried = |json: &str| {
             let predicate = statement(|text| {
                 text.replace(r#""predicate":{}"#, &format!(r#""predicate":{json}"#))
@@ -223,16 +227,16 @@ mod tests {
             r#"{"a":{"b":1,"c":2,"b":3}}"#,
             r#"{"a":[[{"b":null,"b":null}]]}"#,
         ] {
-            let told = carried(twice);
+            let result = carried(twice);
             assert!(
-                matches!(&told, Err(Refusal::Payload(why)) if why.starts_with("a name stands")),
-                "{twice}: {told:?}"
+                matches!(&result, Err(Refusal::Payload(why)) if why.starts_with("a name is repeated")),
+                "{twice}: {result:?}"
             );
         }
     }
 
     #[test]
-    fn the_older_payload_is_held_to_the_same() {
+    fn simple_signing_payloads_follow_the_same_rules() {
         let digest = sha256(b"image");
         let good = format!(
             r#"{{"critical":{{"identity":{{"docker-reference":"r.example/a"}},"image":{{"docker-manifest-digest":"{digest}"}},"type":"{SIMPLE_SIGNATURE}"}},"optional":null}}"#
@@ -264,7 +268,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_stumble(bytes: Vec<u8>) {
+        fn no_bytes_make_it_panic(bytes: Vec<u8>) {
             let digest = sha256(b"image");
             prop_assert!(check_statement(&bytes, &digest).is_err());
             prop_assert!(check_simple(&bytes, &digest).is_err());

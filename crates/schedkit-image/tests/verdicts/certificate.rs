@@ -1,4 +1,4 @@
-//! Certificates, put together by hand: nobody's library makes the wrong ones.
+//! Builds certificates by hand: libraries do not make invalid ones.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use x509_cert::serial_number::SerialNumber;
 use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
 use x509_cert::time::{Time, Validity};
 
-use crate::instance::Pair;
+use crate::sigstore::SigningKey;
 
 pub(crate) fn sized(bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as u16).to_be_bytes(), bytes].concat()
@@ -42,7 +42,7 @@ fn algorithm() -> AlgorithmIdentifierOwned {
 pub(crate) fn body(
     name: &str,
     spki: &[u8],
-    life: (i64, i64),
+    validity: (i64, i64),
     extensions: Vec<Extension>,
 ) -> TbsCertificate {
     let time = |seconds: i64| {
@@ -55,8 +55,8 @@ pub(crate) fn body(
         signature: algorithm(),
         issuer: Name::from_str(name).unwrap(),
         validity: Validity {
-            not_before: time(life.0),
-            not_after: time(life.1),
+            not_before: time(validity.0),
+            not_after: time(validity.1),
         },
         subject: Name::from_str(name).unwrap(),
         subject_public_key_info: SubjectPublicKeyInfoOwned::from_der(spki).unwrap(),
@@ -66,7 +66,7 @@ pub(crate) fn body(
     }
 }
 
-pub(crate) fn finish(signer: &Pair, tbs_certificate: TbsCertificate) -> Vec<u8> {
+pub(crate) fn finish(signer: &SigningKey, tbs_certificate: TbsCertificate) -> Vec<u8> {
     let signature = signer.sign(&tbs_certificate.to_der().unwrap());
     let certificate = Certificate {
         tbs_certificate,

@@ -1,5 +1,5 @@
-//! A signature in "simple signing" form, as cosign v2 keeps it under the tag `sha256-<hex>.sig`: a
-//! payload that was signed, and everything else in annotations.
+//! A signature in "simple signing" form, as cosign v2 stores it under the tag `sha256-<hex>.sig`:
+//! the layer is the payload that was signed, its annotations hold everything else.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use sigstore_verify::types::{
     LogKeyId, PublicKeyIdentifier, SignatureBytes, SignatureContent, SignedTimestamp,
 };
 
-use super::claim;
+use super::payload;
 use super::refusal::Refusal;
 use crate::foreign::brief;
 use crate::hash::sha256;
@@ -26,7 +26,6 @@ const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
 const LOG_BUNDLE: &str = "dev.sigstore.cosign/bundle";
 
-/// The parts, decoded as far as every use needs them.
 #[derive(Debug)]
 pub(super) struct SimpleSignature<'a> {
     payload: &'a [u8],
@@ -35,7 +34,7 @@ pub(super) struct SimpleSignature<'a> {
     log_bundle: Option<&'a str>,
 }
 
-/// What Rekor said when it took the signature in.
+/// Rekor's response when the signature was entered.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LogBundle {
@@ -57,7 +56,7 @@ struct LogPayload {
     log_id: String,
 }
 
-/// As much of an entry's body as tells which kind it is.
+/// The fields of an entry's body that tell its kind.
 #[derive(Deserialize)]
 struct Body {
     #[serde(rename = "apiVersion")]
@@ -82,7 +81,6 @@ struct Hash {
 }
 
 impl<'a> SimpleSignature<'a> {
-    /// Takes the parts from where cosign puts them.
     pub(super) fn parse(
         payload: &'a [u8],
         annotations: &'a BTreeMap<String, String>,
@@ -107,12 +105,12 @@ impl<'a> SimpleSignature<'a> {
         })
     }
 
-    /// Its payload must sign this digest.
-    pub(super) fn check_claim(&self, digest: &Digest) -> Result<(), Refusal> {
-        claim::check_simple(self.payload, digest)
+    /// Checks that its payload signs this digest.
+    pub(super) fn check_payload(&self, digest: &Digest) -> Result<(), Refusal> {
+        payload::check_simple(self.payload, digest)
     }
 
-    /// Whether a certificate made it; otherwise a key did.
+    /// Whether it was signed with a certificate; otherwise with a key.
     pub(super) fn has_certificate(&self) -> bool {
         self.certificate.is_some()
     }
@@ -129,8 +127,8 @@ impl<'a> SimpleSignature<'a> {
         &self.signature
     }
 
-    /// The same as a bundle of the first version, which had a promise of the log and no proof, so
-    /// that one verifier serves both formats.
+    /// The same as a bundle of version 0.1, which has a promise of the log and no proof, so that one
+    /// verifier serves both formats.
     pub(super) fn to_bundle(&self) -> Result<Bundle, Refusal> {
         let entry = log_entry(self.log_bundle.ok_or(Refusal::NoLogEntry)?)?;
         let material = match &self.certificate {
@@ -178,11 +176,12 @@ fn log_entry(text: &str) -> Result<TransparencyLogEntry, Refusal> {
     let promise = STANDARD
         .decode(promise)
         .map_err(|_| unreadable("its promise is no base64"))?;
-    let index = LogIndex::try_from(payload.log_index).map_err(|_| unreadable("its index"))?;
+    let index =
+        LogIndex::try_from(payload.log_index).map_err(|_| unreadable("its index is negative"))?;
     let id = format!("sha256:{}", payload.log_id).parse::<Digest>();
-    let id = id.map_err(|_| unreadable("its log's name is no SHA-256"))?;
+    let id = id.map_err(|_| unreadable("its log ID is no SHA-256"))?;
     let time = Timestamp::from_second(payload.integrated_time);
-    let time = time.map_err(|_| unreadable("its time"))?;
+    let time = time.map_err(|_| unreadable("its time is out of range"))?;
     let entry = TransparencyLogEntry::new(
         index,
         LogId::new(LogKeyId::from_bytes(id.as_bytes())),

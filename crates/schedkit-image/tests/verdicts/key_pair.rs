@@ -1,4 +1,4 @@
-//! Key pairs that sign: of the usual kind, of a larger one, and of one that cosign does not know.
+//! Signing keys: P-256, P-521, and ML-DSA, which cosign does not support.
 
 use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::rand::SystemRandom;
@@ -7,13 +7,13 @@ use aws_lc_rs::signature::{
     ML_DSA_44_SIGNING, PqdsaKeyPair,
 };
 
-pub(crate) enum Pair {
-    /// And what the newer log calls its kind.
+pub(crate) enum SigningKey {
+    /// With its `keyDetails` in Rekor v2.
     Ecdsa(EcdsaKeyPair, &'static str),
     MlDsa(PqdsaKeyPair),
 }
 
-impl Pair {
+impl SigningKey {
     pub(crate) fn new() -> Self {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap();
         Self::Ecdsa(pair, "PKIX_ECDSA_P256_SHA_256")

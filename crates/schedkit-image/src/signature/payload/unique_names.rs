@@ -1,8 +1,7 @@
-//! What a payload may carry beside its claim: JSON of any shape that has one reading only.
+//! A JSON object of any content in which no name is repeated, at any depth.
 //!
-//! Nobody here wants to know what stands there. A name that stands twice in one object, at any
-//! depth, is refused as cosign's reader refuses it: which of the two counts would be a matter of
-//! taste.
+//! The values are not used. A repeated name is refused, as cosign's parser refuses it: parsers
+//! differ in which of the two counts.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,19 +9,18 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// An object.
-pub(super) struct Members;
+pub(super) struct UniqueNames;
 
-/// Anything that may stand inside.
-struct Anything;
+/// Any JSON value inside the object.
+struct AnyValue;
 
-impl<'de> Deserialize<'de> for Members {
+impl<'de> Deserialize<'de> for UniqueNames {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Self)
     }
 }
 
-impl<'de> Visitor<'de> for Members {
+impl<'de> Visitor<'de> for UniqueNames {
     type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,16 +30,16 @@ impl<'de> Visitor<'de> for Members {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
         let mut seen = HashSet::new();
         while let Some(name) = map.next_key::<String>()? {
-            map.next_value_seed(Anything)?;
+            map.next_value_seed(AnyValue)?;
             if !seen.insert(name) {
-                return Err(A::Error::custom("a name stands there twice"));
+                return Err(A::Error::custom("a name is repeated"));
             }
         }
         Ok(self)
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Anything {
+impl<'de> DeserializeSeed<'de> for AnyValue {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -49,7 +47,7 @@ impl<'de> DeserializeSeed<'de> for Anything {
     }
 }
 
-impl<'de> Visitor<'de> for Anything {
+impl<'de> Visitor<'de> for AnyValue {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,7 +55,7 @@ impl<'de> Visitor<'de> for Anything {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
-        Members.visit_map(map).map(drop)
+        UniqueNames.visit_map(map).map(drop)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {

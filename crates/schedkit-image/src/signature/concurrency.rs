@@ -1,27 +1,28 @@
-//! Futures that run side by side in the task that asks, a few at a time, each result as it comes.
+//! Runs futures concurrently in the calling task, at most a given number at a time, and returns
+//! each result as it is ready.
 //!
-//! A registry answers in tens of milliseconds, and looking for signatures takes several questions:
-//! asked one after another they are most of the time that `verify` takes. Nothing is spawned, so
-//! whatever is still on its way when the answer is found is simply dropped.
+//! A registry needs tens of milliseconds per request, and finding signatures takes several: sent
+//! one after another they are most of the time that `verify` takes. Nothing is spawned, so futures
+//! that are still running when the result is known are simply dropped.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// All of one kind, so that the whole stays `Send` when they are.
-pub(super) struct Crowd<F> {
+/// All futures have one type, so the whole is `Send` when they are.
+pub(super) struct BoundedConcurrency<F> {
     running: Vec<Pin<Box<F>>>,
     waiting: VecDeque<Pin<Box<F>>>,
-    at_once: usize,
+    limit: usize,
 }
 
-impl<F: Future> Crowd<F> {
-    pub(super) fn new(at_once: usize) -> Self {
+impl<F: Future> BoundedConcurrency<F> {
+    pub(super) fn new(limit: usize) -> Self {
         Self {
             running: Vec::new(),
             waiting: VecDeque::new(),
-            at_once,
+            limit,
         }
     }
 
@@ -29,9 +30,9 @@ impl<F: Future> Crowd<F> {
         self.waiting.push_back(Box::pin(future));
     }
 
-    /// The next result; `None` when nobody is left.
+    /// The next result; `None` when no future is left.
     pub(super) async fn next(&mut self) -> Option<F::Output> {
-        while self.running.len() < self.at_once
+        while self.running.len() < self.limit
             && let Some(future) = self.waiting.pop_front()
         {
             self.running.push(future);
@@ -39,7 +40,7 @@ impl<F: Future> Crowd<F> {
         if self.running.is_empty() {
             return None;
         }
-        let done = poll_fn(|context| {
+        let ready = poll_fn(|context| {
             for (position, future) in self.running.iter_mut().enumerate() {
                 if let Poll::Ready(output) = future.as_mut().poll(context) {
                     return Poll::Ready((position, output));
@@ -47,7 +48,7 @@ impl<F: Future> Crowd<F> {
             }
             Poll::Pending
         });
-        let (position, output) = done.await;
+        let (position, output) = ready.await;
         drop(self.running.remove(position));
         Some(output)
     }
@@ -60,27 +61,27 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn results_come_as_they_are_ready_and_never_more_than_a_few_run() {
+    async fn results_come_as_they_are_ready_and_the_limit_holds() {
         let running = Cell::new(0);
-        let most = Cell::new(0);
+        let max = Cell::new(0);
         let work = async |steps: usize| {
             running.set(running.get() + 1);
-            most.set(most.get().max(running.get()));
+            max.set(max.get().max(running.get()));
             for _ in 0..steps {
                 tokio::task::yield_now().await;
             }
             running.set(running.get() - 1);
             steps
         };
-        let mut crowd = Crowd::new(2);
+        let mut futures = BoundedConcurrency::new(2);
         for steps in [9, 1, 0, 3] {
-            crowd.add(work(steps));
+            futures.add(work(steps));
         }
         let mut order = Vec::new();
-        while let Some(steps) = crowd.next().await {
+        while let Some(steps) = futures.next().await {
             order.push(steps);
         }
         assert_eq!(order, [1, 0, 3, 9]);
-        assert_eq!(most.get(), 2);
+        assert_eq!(max.get(), 2);
     }
 }

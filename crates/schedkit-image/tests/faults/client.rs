@@ -1,4 +1,4 @@
-//! What the cases share: a client with little patience, content, and what an error says.
+//! What the cases share: clients with short timeouts, content, and the message of an error.
 
 use std::error::Error;
 use std::time::Duration;
@@ -6,35 +6,35 @@ use std::time::Duration;
 use schedkit_core::{Digest, ImageRef, PinnedRef, Repository};
 use schedkit_image::hash::sha256;
 use schedkit_image::registry::{
-    Client, Credentials, Descriptor, HostConfig, Hosts, Limits, Proxies, RegistryError, Security,
-    Settings,
+    Client, ClientConfig, Credentials, Descriptor, HostConfig, Hosts, Limits, Problem, Proxies,
+    RegistryError, Security,
 };
 
-/// Words that must never be said: a password, what it looks like in a header (`me:hunter2`), a
+/// Words that must never be message: a password, what it looks like in a header (`me:hunter2`), a
 /// token and an identity.
 pub(crate) const SECRETS: [&str; 4] = ["hunter2", "bWU6aHVudGVyMg", "t0ken", "1dentity"];
 
-/// No pauses to speak of, and no limit that a busy machine could run into.
-pub(crate) fn patient() -> Limits {
+/// Next to no backoff, and no timeout that a busy machine could reach.
+pub(crate) fn long_limits() -> Limits {
     Limits {
         connect: Duration::from_secs(20),
         idle: Duration::from_secs(20),
-        total: Duration::from_secs(20),
-        slowest: u64::MAX,
-        tries: 3,
-        pause: Duration::from_millis(1),
-        longest_pause: Duration::from_secs(2),
+        request: Duration::from_secs(20),
+        min_bytes_per_second: u64::MAX,
+        attempts: 3,
+        first_backoff: Duration::from_millis(1),
+        max_backoff: Duration::from_secs(2),
         helper: Duration::from_secs(20),
     }
 }
 
-/// For those who would make us wait.
-pub(crate) fn hasty() -> Limits {
+/// For servers that do not respond.
+pub(crate) fn short_limits() -> Limits {
     Limits {
         idle: Duration::from_millis(300),
-        total: Duration::from_millis(600),
+        request: Duration::from_millis(600),
         helper: Duration::from_millis(300),
-        ..patient()
+        ..long_limits()
     }
 }
 
@@ -49,23 +49,23 @@ pub(crate) fn plain_hosts(hosts: &[&str]) -> Hosts {
     Hosts::new(hosts.iter().map(|host| (host.parse().unwrap(), plain()))).unwrap()
 }
 
-pub(crate) fn settings(host: &str) -> Settings {
-    Settings {
+pub(crate) fn client_config(host: &str) -> ClientConfig {
+    ClientConfig {
         hosts: plain_hosts(&[host]),
         credentials: Credentials::none(),
         proxies: Proxies::default(),
-        limits: patient(),
+        limits: long_limits(),
     }
 }
 
 pub(crate) fn client(host: &str) -> Client {
-    Client::new(settings(host))
+    Client::new(client_config(host))
 }
 
-pub(crate) fn hasty_client(host: &str) -> Client {
-    Client::new(Settings {
-        limits: hasty(),
-        ..settings(host)
+pub(crate) fn impatient_client(host: &str) -> Client {
+    Client::new(ClientConfig {
+        limits: short_limits(),
+        ..client_config(host)
     })
 }
 
@@ -100,9 +100,9 @@ pub(crate) fn digest(content: &[u8]) -> Digest {
     sha256(content)
 }
 
-/// The error and its causes in one line, hosts by their names here. The words of the system's own
-/// errors are left out; no form of the error may hold a secret.
-pub(crate) fn said(error: &RegistryError, names: &[(&str, &str)]) -> String {
+/// The error and its causes in one line, with names instead of hosts. The text of the system's own
+/// errors is left out; no form of the error may hold a secret.
+pub(crate) fn message(error: &RegistryError, names: &[(&str, &str)]) -> String {
     let mut chain = vec![error.to_string()];
     let mut next = error.source();
     while let Some(cause) = next {
@@ -118,13 +118,11 @@ pub(crate) fn said(error: &RegistryError, names: &[(&str, &str)]) -> String {
         "an error of {} bytes",
         everything.len()
     );
-    let ours = match error {
-        RegistryError::Unreachable { .. }
-        | RegistryError::Cut { .. }
-        | RegistryError::Tls { .. } => 1,
+    let own = match error.problem() {
+        Problem::Unreachable(_) | Problem::Disconnected(_) | Problem::Tls { .. } => 1,
         _ => chain.len(),
     };
-    let mut line = chain[..ours].join(": ");
+    let mut line = chain[..own].join(": ");
     for (host, name) in names {
         line = line.replace(host, name);
     }

@@ -1,5 +1,5 @@
-//! A registry in memory: content under digests, tags, and lists of referrers. It has no opinions;
-//! it can be told to fail.
+//! A registry in memory: content by digest, tags, and lists of referrers. It checks nothing and can
+//! be configured to fail.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -7,34 +7,34 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use schedkit_core::{Digest, ImageRef, PinnedRef, Repository, Tag};
 use schedkit_image::hash::sha256;
-use schedkit_image::registry::{Descriptor, Document, Registry, RegistryError};
+use schedkit_image::registry::{Descriptor, Document, Problem, Registry, RegistryError};
 use serde_json::{Value, json};
 
-/// Which question the registry has no answer to.
+/// The request that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum FailingRequest {
     Head,
     Manifest,
     Blob,
     Referrers,
-    /// It takes every question and answers none.
-    Silence,
+    /// Every request, without an end.
+    NoResponse,
 }
 
 #[derive(Default)]
-pub(crate) struct Shelf {
+pub(crate) struct MemoryRegistry {
     content: RefCell<HashMap<Digest, Bytes>>,
     tags: RefCell<HashMap<String, Digest>>,
     referrers: RefCell<HashMap<Digest, Vec<Descriptor>>>,
-    trouble: Cell<Option<Trouble>>,
+    failure: Cell<Option<FailingRequest>>,
 }
 
 pub(crate) fn repository() -> Repository {
     "registry.example/team/scx_test".parse().unwrap()
 }
 
-impl Shelf {
-    /// An image that is only a name for its digest: nobody looks inside.
+impl MemoryRegistry {
+    /// An image that is only a digest: the verifier does not read it.
     pub(crate) fn image(&self, name: &str) -> PinnedRef {
         PinnedRef::new(repository(), sha256(name.as_bytes()))
     }
@@ -52,8 +52,8 @@ impl Shelf {
         self.content.borrow_mut().remove(digest);
     }
 
-    pub(crate) fn fail(&self, trouble: Trouble) {
-        self.trouble.set(Some(trouble));
+    pub(crate) fn fail(&self, failure: FailingRequest) {
+        self.failure.set(Some(failure));
     }
 
     /// Attaches a bundle as cosign v3 does; returns the manifest's digest.
@@ -68,7 +68,7 @@ impl Shelf {
         )
     }
 
-    /// A manifest in the list of `image` that says it belongs to `subject`.
+    /// A manifest in the list of `image` with this subject.
     pub(crate) fn refer(
         &self,
         image: &PinnedRef,
@@ -125,15 +125,13 @@ impl Shelf {
         self.tags.borrow_mut().insert(tag, digest);
     }
 
-    async fn ask(&self, question: Trouble) -> Result<(), RegistryError> {
-        if self.trouble.get() == Some(Trouble::Silence) {
+    async fn respond(&self, request: FailingRequest) -> Result<(), RegistryError> {
+        if self.failure.get() == Some(FailingRequest::NoResponse) {
             std::future::pending::<()>().await;
         }
-        if self.trouble.get() == Some(question) {
-            return Err(RegistryError::RedirectLoop {
-                what: "the registry is on fire".to_owned(),
-                host: "registry.example".to_owned(),
-            });
+        if self.failure.get() == Some(request) {
+            let problem = Problem::RedirectLoop;
+            return Err(RegistryError::new("x", "registry.example", problem));
         }
         Ok(())
     }
@@ -148,14 +146,12 @@ impl Shelf {
 }
 
 fn missing(what: &impl ToString) -> RegistryError {
-    RegistryError::NotFound {
-        what: what.to_string(),
-    }
+    RegistryError::new(what.to_string(), "registry.example", Problem::NotFound)
 }
 
-impl Registry for Shelf {
+impl Registry for MemoryRegistry {
     async fn head(&self, image: &ImageRef) -> Result<Digest, RegistryError> {
-        self.ask(Trouble::Head).await?;
+        self.respond(FailingRequest::Head).await?;
         let tag = image.tag().map(Tag::as_str).unwrap_or_default();
         self.tags
             .borrow()
@@ -165,7 +161,7 @@ impl Registry for Shelf {
     }
 
     async fn manifest(&self, image: &PinnedRef) -> Result<Document, RegistryError> {
-        self.ask(Trouble::Manifest).await?;
+        self.respond(FailingRequest::Manifest).await?;
         let bytes = self.get(image.digest())?;
         let digest = image.digest().clone();
         Ok(Document {
@@ -181,12 +177,9 @@ impl Registry for Shelf {
         blob: &Descriptor,
         limit: usize,
     ) -> Result<Bytes, RegistryError> {
-        self.ask(Trouble::Blob).await?;
+        self.respond(FailingRequest::Blob).await?;
         let bytes = self.get(&blob.digest)?;
-        assert!(
-            bytes.len() <= limit,
-            "the verifier asks for no more than it may"
-        );
+        assert!(bytes.len() <= limit, "the verifier respects its limit");
         Ok(bytes)
     }
 
@@ -195,7 +188,7 @@ impl Registry for Shelf {
     }
 
     async fn referrers(&self, image: &PinnedRef) -> Result<Vec<Descriptor>, RegistryError> {
-        self.ask(Trouble::Referrers).await?;
+        self.respond(FailingRequest::Referrers).await?;
         Ok(self
             .referrers
             .borrow()

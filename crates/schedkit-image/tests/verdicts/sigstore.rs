@@ -1,5 +1,5 @@
-//! A Sigstore instance in memory: an authority, a certificate log and two transparency logs, one
-//! of each generation. It makes what real ones make, and what they would never make.
+//! A Sigstore instance in memory: an authority, a certificate log, and a transparency log of each
+//! version of Rekor. It makes what real ones make, and what they never make.
 
 use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
@@ -13,49 +13,54 @@ use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, SubjectAltName};
 use x509_cert::name::Name;
 
-pub(crate) use crate::pair::Pair;
+use crate::certificate::{body, extension, finish, oid, sized};
+pub(crate) use crate::key_pair::SigningKey;
 pub(crate) use crate::payload::{enclose, encode, pem, simple_payload, statement};
-use crate::x509::{body, extension, finish, oid, sized};
 
 pub(crate) const SUBJECT: &str =
     "https://github.com/schedkit/plumbing/.github/workflows/publish.yml@refs/heads/main";
 const ORIGIN: &str = "rekor.test - 42";
 pub(crate) const ISSUER: &str = "https://token.actions.githubusercontent.com";
 
-/// What a certificate is asked to say, and how it goes wrong.
-pub(crate) struct Wish {
+/// The content of a certificate and of its log entry, and their flaws.
+pub(crate) struct CertificateSpec {
     pub(crate) names: Vec<GeneralName>,
     pub(crate) issuer: Option<&'static str>,
     pub(crate) old_issuer: Option<&'static str>,
     /// Seconds from now.
-    pub(crate) life: (i64, i64),
+    pub(crate) validity: (i64, i64),
     /// Seconds from now.
     pub(crate) logged: i64,
     pub(crate) sct: Sct,
-    /// What the log calls itself in its checkpoint.
+    pub(crate) usage: ExtendedKeyUsage,
+    /// The origin in the checkpoint.
     pub(crate) origin: &'static str,
-    /// What the certificate says beside all that.
-    pub(crate) more: Vec<Extension>,
+    /// Further extensions.
+    pub(crate) extensions: Vec<Extension>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sct {
     Good,
-    Forged,
+    /// Signed by another key.
+    Foreign,
+    /// With one bit changed.
+    Tampered,
     Missing,
 }
 
-impl Default for Wish {
+impl Default for CertificateSpec {
     fn default() -> Self {
         Self {
             names: vec![uri(SUBJECT)],
             issuer: Some(ISSUER),
             old_issuer: Some(ISSUER),
-            life: (-300, 300),
+            validity: (-300, 300),
             logged: -10,
             sct: Sct::Good,
+            usage: ExtendedKeyUsage(vec![oid("1.3.6.1.5.5.7.3.3")]),
             origin: ORIGIN,
-            more: Vec::new(),
+            extensions: Vec::new(),
         }
     }
 }
@@ -64,19 +69,19 @@ pub(crate) fn uri(text: &str) -> GeneralName {
     GeneralName::UniformResourceIdentifier(Ia5String::new(text).unwrap())
 }
 
-pub(crate) struct Instance {
-    authority: Pair,
+pub(crate) struct Sigstore {
+    authority: SigningKey,
     authority_der: Vec<u8>,
-    certificate_log: Pair,
-    log: Pair,
-    second_log: Ed25519KeyPair,
+    certificate_log: SigningKey,
+    log: SigningKey,
+    rekor_v2: Ed25519KeyPair,
     now: i64,
 }
 
-impl Instance {
+impl Sigstore {
     pub(crate) fn new() -> Self {
         let now = Timestamp::now().as_second();
-        let authority = Pair::new();
+        let authority = SigningKey::new();
         let basic = BasicConstraints {
             ca: true,
             path_len_constraint: None,
@@ -89,14 +94,14 @@ impl Instance {
             extensions,
         );
         let authority_der = finish(&authority, body);
-        let (certificate_log, log) = (Pair::new(), Pair::new());
-        let second_log = Ed25519KeyPair::generate().unwrap();
+        let (certificate_log, log) = (SigningKey::new(), SigningKey::new());
+        let rekor_v2 = Ed25519KeyPair::generate().unwrap();
         Self {
             authority,
             authority_der,
             certificate_log,
             log,
-            second_log,
+            rekor_v2,
             now,
         }
     }
@@ -126,39 +131,33 @@ impl Instance {
     }
 
     fn second_spki(&self) -> Vec<u8> {
-        let der: PublicKeyX509Der<'_> = self.second_log.public_key().as_der().unwrap();
+        let der: PublicKeyX509Der<'_> = self.rekor_v2.public_key().as_der().unwrap();
         der.as_ref().to_vec()
     }
 
     /// A certificate for a key.
-    pub(crate) fn certificate(&self, wish: &Wish, key: &Pair) -> Vec<u8> {
+    pub(crate) fn certificate(&self, spec: &CertificateSpec, key: &SigningKey) -> Vec<u8> {
         let mut extensions = vec![
-            extension(
-                "2.5.29.37",
-                false,
-                &ExtendedKeyUsage(vec![oid("1.3.6.1.5.5.7.3.3")])
-                    .to_der()
-                    .unwrap(),
-            ),
+            extension("2.5.29.37", false, &spec.usage.to_der().unwrap()),
             extension(
                 "2.5.29.17",
                 true,
-                &SubjectAltName(wish.names.clone()).to_der().unwrap(),
+                &SubjectAltName(spec.names.clone()).to_der().unwrap(),
             ),
         ];
-        if let Some(issuer) = wish.old_issuer {
+        if let Some(issuer) = spec.old_issuer {
             extensions.push(extension("1.3.6.1.4.1.57264.1.1", false, issuer.as_bytes()));
         }
-        if let Some(issuer) = wish.issuer {
+        if let Some(issuer) = spec.issuer {
             let issuer = Utf8StringRef::new(issuer).unwrap().to_der().unwrap();
             extensions.push(extension("1.3.6.1.4.1.57264.1.8", false, &issuer));
         }
-        extensions.extend(wish.more.iter().cloned());
-        let life = (self.now + wish.life.0, self.now + wish.life.1);
-        let mut body = body("CN=authority", &key.spki(), life, extensions);
+        extensions.extend(spec.extensions.iter().cloned());
+        let validity = (self.now + spec.validity.0, self.now + spec.validity.1);
+        let mut body = body("CN=authority", &key.spki(), validity, extensions);
         body.subject = Name::default();
-        if wish.sct != Sct::Missing {
-            let proof = self.sct(&body.to_der().unwrap(), wish.sct);
+        if spec.sct != Sct::Missing {
+            let proof = self.sct(&body.to_der().unwrap(), spec.sct);
             let list = body.extensions.as_mut().unwrap();
             list.push(extension("1.3.6.1.4.1.11129.2.4.2", false, &proof));
         }
@@ -179,18 +178,23 @@ impl Instance {
             &[0, 0],
         ]
         .concat();
-        let signer = if sct == Sct::Forged {
-            &Pair::new()
+        let signer = if sct == Sct::Foreign {
+            &SigningKey::new()
         } else {
             &self.certificate_log
         };
+        let mut signature = signer.sign(&message);
+        if sct == Sct::Tampered {
+            let position = signature.len() - 4;
+            signature[position] ^= 1;
+        }
         let id = sha256(&self.certificate_log.spki());
         let sct = [
             &[0][..],
             id.as_bytes(),
             &time,
             &[0, 0, 4, 3],
-            &sized(&signer.sign(&message)),
+            &sized(&signature),
         ]
         .concat();
         OctetString::new(sized(&sized(&sct)))
@@ -199,13 +203,18 @@ impl Instance {
             .unwrap()
     }
 
-    /// A bundle of a signature with a certificate, in the log of the first generation.
-    pub(crate) fn bundle(&self, payload: &str, wish: &Wish) -> Value {
-        self.bundle_by(&Pair::new(), payload, wish)
+    /// A bundle of a signature with a certificate, in the log of Rekor v1.
+    pub(crate) fn bundle(&self, payload: &str, spec: &CertificateSpec) -> Value {
+        self.bundle_by(&SigningKey::new(), payload, spec)
     }
 
-    pub(crate) fn bundle_by(&self, key: &Pair, payload: &str, wish: &Wish) -> Value {
-        let certificate = self.certificate(wish, key);
+    pub(crate) fn bundle_by(
+        &self,
+        key: &SigningKey,
+        payload: &str,
+        spec: &CertificateSpec,
+    ) -> Value {
+        let certificate = self.certificate(spec, key);
         let signature = key.sign(&enclose(payload));
         let body = dsse_body(payload, &signature, &pem("CERTIFICATE", &certificate));
         bundle(
@@ -213,13 +222,13 @@ impl Instance {
             &signature,
             &json!({
                 "certificate": {"rawBytes": encode(certificate)},
-                "tlogEntries": [self.entry_as("dsse", &body, wish.logged, wish.origin)],
+                "tlogEntries": [self.entry_as("dsse", &body, spec.logged, spec.origin)],
             }),
         )
     }
 
-    /// A bundle of a signature with a key, in the log of the first generation.
-    pub(crate) fn key_bundle(&self, payload: &str, key: &Pair) -> Value {
+    /// A bundle of a signature with a key, in the log of Rekor v1.
+    pub(crate) fn key_bundle(&self, payload: &str, key: &SigningKey) -> Value {
         let signature = key.sign(&enclose(payload));
         let body = dsse_body(payload, &signature, &pem("PUBLIC KEY", &key.spki()));
         let entry = self.entry("dsse", &body, -10);
@@ -230,15 +239,21 @@ impl Instance {
         )
     }
 
-    /// The same in the log of the second generation.
-    pub(crate) fn key_bundle_in_second_log(&self, payload: &str, key: &Pair) -> Value {
+    /// The same in the log of Rekor v2.
+    pub(crate) fn key_bundle_in_rekor_v2(&self, payload: &str, key: &SigningKey) -> Value {
         self.described_key_bundle(payload, key, key.details())
     }
 
-    /// The same, where the log describes the key in these words.
-    pub(crate) fn described_key_bundle(&self, payload: &str, key: &Pair, words: &str) -> Value {
+    /// The same, with this `keyDetails` in the entry.
+    pub(crate) fn described_key_bundle(
+        &self,
+        payload: &str,
+        key: &SigningKey,
+        details: &str,
+    ) -> Value {
         let signature = key.sign(&enclose(payload));
-        let verifier = json!({"keyDetails": words, "publicKey": {"rawBytes": encode(key.spki())}});
+        let verifier =
+            json!({"keyDetails": details, "publicKey": {"rawBytes": encode(key.spki())}});
         let entry = self.second_entry(&enclose(payload), &signature, &verifier);
         bundle(
             payload,
@@ -247,10 +262,10 @@ impl Instance {
         )
     }
 
-    /// A certificate's signature in the log of the second generation, without a timestamp.
-    pub(crate) fn bundle_in_second_log(&self, payload: &str) -> Value {
-        let key = Pair::new();
-        let certificate = encode(self.certificate(&Wish::default(), &key));
+    /// A certificate's signature in the log of Rekor v2, without a timestamp.
+    pub(crate) fn bundle_in_rekor_v2(&self, payload: &str) -> Value {
+        let key = SigningKey::new();
+        let certificate = encode(self.certificate(&CertificateSpec::default(), &key));
         let signature = key.sign(&enclose(payload));
         let verifier = json!({"keyDetails": "PKIX_ECDSA_P256_SHA_256", "x509Certificate": {"rawBytes": certificate}});
         let entry = self.second_entry(&enclose(payload), &signature, &verifier);
@@ -262,11 +277,11 @@ impl Instance {
     }
 
     /// The annotations of a `.sig` layer made with a certificate.
-    pub(crate) fn annotations(&self, payload: &[u8], wish: &Wish) -> Value {
-        let key = Pair::new();
-        let certificate = pem("CERTIFICATE", &self.certificate(wish, &key));
+    pub(crate) fn annotations(&self, payload: &[u8], spec: &CertificateSpec) -> Value {
+        let key = SigningKey::new();
+        let certificate = pem("CERTIFICATE", &self.certificate(spec, &key));
         let mut annotations =
-            self.logged_annotations(payload, &key.sign(payload), &certificate, wish.logged);
+            self.logged_annotations(payload, &key.sign(payload), &certificate, spec.logged);
         annotations["dev.sigstore.cosign/certificate"] = certificate.into();
         annotations
     }
@@ -283,7 +298,7 @@ impl Instance {
         self.annotations_with(&body, signature, logged)
     }
 
-    /// The same with a log entry of this body.
+    /// The same with this body of the log entry.
     pub(crate) fn annotations_with(&self, body: &Value, signature: &[u8], logged: i64) -> Value {
         let entry = self.entry("hashedrekord", &body.to_string(), logged);
         let bundle = json!({
@@ -299,8 +314,18 @@ impl Instance {
         })
     }
 
-    fn entry(&self, kind: &str, body: &str, logged: i64) -> Value {
+    pub(crate) fn entry(&self, kind: &str, body: &str, logged: i64) -> Value {
         self.entry_as(kind, body, logged, ORIGIN)
+    }
+
+    /// An entry whose checkpoint is signed by another key than the log's.
+    pub(crate) fn entry_with_checkpoint_by(&self, signer: &SigningKey, body: &str) -> Value {
+        let mut entry = self.entry("dsse", body, -10);
+        let note = note(ORIGIN, body);
+        let id = sha256(&self.log.spki());
+        let signature = [&id.as_bytes()[..4], &signer.sign(note.as_bytes())].concat();
+        entry["inclusionProof"] = proof(&note, body, "rekor.test", &signature);
+        entry
     }
 
     fn entry_as(&self, kind: &str, body: &str, logged: i64, origin: &str) -> Value {
@@ -334,7 +359,7 @@ impl Instance {
         .to_string();
         let id = sha256(&self.second_spki());
         let note = note("log2.test", &body);
-        let signed = self.second_log.sign(note.as_bytes());
+        let signed = self.rekor_v2.sign(note.as_bytes());
         let signature = [&id.as_bytes()[..4], signed.as_ref()].concat();
         json!({
             "logIndex": "0", "logId": {"keyId": encode(id.as_bytes())},
@@ -366,7 +391,7 @@ pub(crate) fn hashed_body(payload: &[u8], signature: &[u8], signer: &str) -> Val
     })
 }
 
-fn dsse_body(payload: &str, signature: &[u8], signer: &str) -> String {
+pub(crate) fn dsse_body(payload: &str, signature: &[u8], signer: &str) -> String {
     let hash = json!({"algorithm": "sha256", "value": sha256(payload.as_bytes()).hex()});
     let signature = json!({"signature": encode(signature), "verifier": encode(signer)});
     json!({
