@@ -111,8 +111,16 @@ unit: ## Tests that need no root, no lab and no network
 fuzz: ## A short run of every fuzz target; the long one is part of test-long
 	FUZZ_SEED=1 fuzz/run 10
 
-mutants: prepare ## Removes one check of the verifier at a time: a test must go red each time
+# SHARD=3/16 runs one shard; without it all run, one after the other. The patches need the lab.
+SHARDS := 16
+MUTANTS := CARGO_TARGET_DIR=$(CACHE)/mutants-target $(CACHE)/cargo-mutants/bin/cargo-mutants mutants
+
+mutants: prepare $(CACHE)/cargo-mutants/bin/cargo-mutants ## Change the verifier in one place at a time: a test must fail each time
+	for shard in $(or $(SHARD),$(shell seq -f '%g/$(SHARDS)' 0 $$(($(SHARDS) - 1)))); do $(MUTANTS) --shard $$shard --output target/mutants/$${shard%/*} || exit 1; done
 	cargo run --quiet --package xtask -- mutants
+
+$(CACHE)/cargo-mutants/bin/cargo-mutants:
+	cargo install --locked --root $(CACHE)/cargo-mutants cargo-mutants
 
 # One file after the other and one test after the other: they share two cores.
 e2e: prepare test-e2e ## Tests on a real control plane, a virtual machine and a cluster of two
