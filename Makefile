@@ -109,8 +109,16 @@ prepare: bootstrap ## What the gate's labs are put together from
 prepare-long: prepare
 	$(LAB) prepare --nodes 2 --scheduler scx_lab --scheduler scx_bpfland --arm64 --kwok --signing cosign
 
-mutants: bootstrap ## Changes the verifier in one place at a time: a test must fail each time
+# SHARD=3/16 runs one shard; without it all run, one after the other. The patches need the lab.
+SHARDS := 16
+MUTANTS := CARGO_TARGET_DIR=$(CACHE)/mutants-target $(CACHE)/cargo-mutants/bin/cargo-mutants mutants
+
+mutants: prepare-long $(CACHE)/cargo-mutants/bin/cargo-mutants ## Change the verifier in one place at a time: a test must fail each time
+	for shard in $(or $(SHARD),$(shell seq -f '%g/$(SHARDS)' 0 $$(($(SHARDS) - 1)))); do $(MUTANTS) --shard $$shard --output target/mutants/$${shard%/*} || exit 1; done
 	cargo run --quiet --package xtask -- mutants
+
+$(CACHE)/cargo-mutants/bin/cargo-mutants:
+	cargo install --locked --root $(CACHE)/cargo-mutants cargo-mutants
 
 deny: $(CACHE)/cargo-deny/bin/cargo-deny ## Licences, sources and bans of the dependencies
 	$< --all-features check bans licenses sources

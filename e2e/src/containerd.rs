@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lab::oci::Registry;
 use schedkit_core::{ImageRef, PinnedRef};
-use schedkit_image::registry::{Client, HostConfig, Hosts, Limits, Security, Settings};
+use schedkit_image::registry::{Client, ClientConfig, HostConfig, Hosts, Limits, Security};
 use schedkit_image::signature::{Trusted, waive};
 use schedkit_runtime::containerd;
 use schedkit_runtime::{
@@ -44,13 +44,13 @@ pub fn client(address: &str) -> Arc<Client> {
     };
     let hosts = Hosts::new([(address.parse().unwrap(), plain)]).unwrap();
     let limits = Limits {
-        pause: Duration::from_millis(1),
+        first_backoff: Duration::from_millis(1),
         ..Limits::default()
     };
-    let settings = Settings {
+    let settings = ClientConfig {
         hosts,
         limits,
-        ..Settings::default()
+        ..ClientConfig::default()
     };
     Arc::new(Client::new(settings))
 }

@@ -19,7 +19,7 @@ pub(crate) enum AnyDriver {
 }
 
 /// The driver for a place, told all that we know of registries.
-pub(crate) fn open(place: &Place, registry: &registry::Settings) -> AnyDriver {
+pub(crate) fn open(place: &Place, registry: &registry::ClientConfig) -> AnyDriver {
     let socket = place.socket.clone();
     match place.runtime {
         Runtime::Podman => {

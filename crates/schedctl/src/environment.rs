@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use schedctl_args::args::{DriverName, LogLevel};
 use schedkit_image::catalog::Cache;
 use schedkit_image::foreign;
-use schedkit_image::registry::{Credentials, Proxies, UsualPlaces};
+use schedkit_image::registry::{Credentials, DefaultAuthFolders, Proxies};
 use schedkit_image::secret::Secret;
 
 const ALLOW_UNSIGNED: &str = "SCHEDCTL_ALLOW_UNSIGNED";
@@ -131,7 +131,7 @@ fn logins(path: impl Fn(&str) -> Option<PathBuf>) -> Credentials {
         return Credentials::from_file(named);
     }
     let at_home = |folder: &str| path("HOME").map(|home| home.join(folder));
-    Credentials::from_usual(UsualPlaces {
+    Credentials::from_default_files(DefaultAuthFolders {
         runtime: path("XDG_RUNTIME_DIR"),
         config: path("XDG_CONFIG_HOME").or_else(|| at_home(".config")),
         docker: path("DOCKER_CONFIG").or_else(|| at_home(".docker")),

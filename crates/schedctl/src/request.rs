@@ -115,7 +115,7 @@ pub(crate) struct Settings {
     pub(crate) catalog: Source,
     pub(crate) cache: Cache,
     /// For [`registry::Client`].
-    pub(crate) registry: registry::Settings,
+    pub(crate) registry: registry::ClientConfig,
 }
 
 /// Why the words make no request.
@@ -225,7 +225,7 @@ impl Settings {
             log_level: choices.log_level.value,
             catalog: choices.catalog.value.clone(),
             cache: choices.cache.value.clone(),
-            registry: registry::Settings {
+            registry: registry::ClientConfig {
                 hosts: choices.hosts.clone(),
                 credentials: logins.with_helpers(choices.helper_folders.clone()),
                 proxies: choices.proxies.clone(),

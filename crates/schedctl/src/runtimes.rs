@@ -127,7 +127,7 @@ pub(crate) async fn list(place: &Place) -> Result<Vec<Container>, DriverError> {
         socket.display()
     );
     // A list asks no registry, so nothing need be known of any.
-    let registry = registry::Settings {
+    let registry = registry::ClientConfig {
         hosts: Hosts::default(),
         credentials: Credentials::none(),
         proxies: Proxies::default(),

@@ -24,7 +24,7 @@ use std::time::Duration;
 use schedkit_core::ImageRef;
 use schedkit_host::preflight::KernelFloor;
 use schedkit_image::info::info;
-use schedkit_image::registry::{Client, Platform, Settings};
+use schedkit_image::registry::{Client, ClientConfig, Platform};
 use sked_api::SchedExt;
 use sked_plan::part::parts;
 use tokio::sync::Notify;
@@ -50,7 +50,7 @@ struct Slow(Duration);
 
 /// Reads images that SchedExts name.
 pub(crate) struct Reader {
-    pub(crate) registry: Settings,
+    pub(crate) registry: ClientConfig,
     pub(crate) stores: Arc<Stores>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) floors: Arc<Floors>,

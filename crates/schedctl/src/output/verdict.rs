@@ -5,7 +5,7 @@ use std::fmt;
 use anstyle::{AnsiColor, Style};
 use schedkit_core::PinnedRef;
 use schedkit_image::catalog::Resolution;
-use schedkit_image::signature::{CandidateName, Evidence, Format, RefusedCandidate};
+use schedkit_image::signature::{Evidence, Format, RefusedSignature, SignatureId};
 use schedkit_image::signature::{Signer, Verified, VerifyError};
 use schedkit_image::trust::{Policy, RootOrigin};
 use serde::Serialize;
@@ -67,12 +67,12 @@ enum Outcome {
         signer: Signer,
         /// The line of the policy that accepts the signer.
         rule: String,
-        signature: CandidateName,
+        signature: SignatureId,
         evidence: Evidence,
     },
     Refused {
         reason: String,
-        candidates: Vec<RefusedCandidate>,
+        candidates: Vec<RefusedSignature>,
     },
 }
 
@@ -109,9 +109,9 @@ impl Outcome {
                 signature: verified.signature().clone(),
                 evidence: verified.evidence().clone(),
             }),
-            Err(VerifyError::Refused { candidates, .. }) => Ok(Self::Refused {
+            Err(VerifyError::Refused { signatures, .. }) => Ok(Self::Refused {
                 reason: "no signature is accepted".to_owned(),
-                candidates,
+                candidates: signatures,
             }),
             Err(error) if error.is_refusal() => Ok(Self::Refused {
                 reason: sentence(&error),
@@ -180,8 +180,8 @@ impl Document for Verdict {
     }
 }
 
-fn candidate(RefusedCandidate { name, refusal }: &RefusedCandidate) -> String {
-    format!("  {name}: {refusal}\n")
+fn candidate(RefusedSignature { id, refusal }: &RefusedSignature) -> String {
+    format!("  {id}: {refusal}\n")
 }
 
 fn form(format: Format) -> &'static str {

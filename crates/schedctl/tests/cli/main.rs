@@ -234,7 +234,7 @@ fn a_broken_catalog_is_told_with_its_line() {
     ground.write("broken.json", &CATALOG.replace("scx_two", "scx_one"));
     let said = ground.run("list --catalog broken.json -o json");
     assert_eq!(said.code, 1);
-    let why = "broken.json is broken: line 3, column 11: scx_one stands here twice";
+    let why = "broken.json is invalid: line 3, column 11: scx_one is listed twice";
     assert!(said.err.contains(why), "{}", said.err);
     let message = said.json()["error"]["message"].clone();
     assert!(message.as_str().unwrap().contains(why), "{message}");

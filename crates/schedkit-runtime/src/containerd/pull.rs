@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use jiff::SignedDuration;
 use schedkit_core::PinnedRef;
-use schedkit_image::registry::{Client, Descriptor, Registry, RegistryError};
+use schedkit_image::registry::{Client, Descriptor, Problem, Registry, RegistryError};
 
 use super::api::images::{CreateImageRequest, Image, UpdateImageRequest};
 use super::api::types;
@@ -80,11 +80,11 @@ impl Pull<'_> {
         let nothing = || parts::broken(self.image, "the registry gave nothing");
         let parts = parts.ok_or_else(nothing)?;
         if parts.size() > self.limit {
-            return Err(self.no_answer(RegistryError::TooBig {
-                what: self.image.to_string(),
-                host: repository.host().to_string(),
-                limit: self.limit,
-            }));
+            return Err(self.no_answer(RegistryError::new(
+                self.image.to_string(),
+                repository.host().as_str(),
+                Problem::TooBig { limit: self.limit },
+            )));
         }
         Ok(parts)
     }

@@ -220,7 +220,7 @@ impl Sink for Upload<'_> {
         self.fail(opened.map(drop).map_err(DriverError::from))
     }
 
-    async fn keep(&mut self, piece: &[u8]) -> io::Result<()> {
+    async fn write_chunk(&mut self, piece: &[u8]) -> io::Result<()> {
         self.waiting.extend_from_slice(piece);
         while self.waiting.len() >= PIECE {
             let full = self.waiting.split_to(PIECE).freeze();

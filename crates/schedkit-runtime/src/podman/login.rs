@@ -12,7 +12,7 @@ use serde_json::json;
 /// names the host, so that Podman shows it to no mirror of its own configuration.
 pub(super) fn header(repository: &Repository, login: &Login) -> Option<HeaderValue> {
     let entry = match login {
-        Login::Nobody => return None,
+        Login::Anonymous => return None,
         Login::Password { user, password } => {
             json!({"username": user, "password": password.expose()})
         }
@@ -46,6 +46,6 @@ mod tests {
         assert_eq!(shown(&password), expected);
         let token = Login::Identity(Secret::new("t".to_owned()));
         assert_eq!(shown(&token), r#"{"a.b:5000":{"identitytoken":"t"}}"#);
-        assert!(header(&"a.b/c".parse().unwrap(), &Login::Nobody).is_none());
+        assert!(header(&"a.b/c".parse().unwrap(), &Login::Anonymous).is_none());
     }
 }

@@ -46,7 +46,7 @@ impl Podman {
 
     /// The image in the store, under the name of any place that it may have come from.
     pub(super) async fn stored(&self, image: &PinnedRef) -> Result<Option<Image>, DriverError> {
-        for (place, _) in self.hosts.places(image.repository()) {
+        for (place, _) in self.hosts.locations(image.repository()) {
             let name = format!("{place}@{}", image.digest());
             let target = Target::new(&["images", &name, "json"]);
             let ask = Ask::new(format!("look for {image}"), Method::GET, target);
@@ -70,7 +70,7 @@ impl Podman {
     ) -> Result<(), DriverError> {
         let nowhere = "nobody may be asked for it: its registry has no mirror with such a path";
         let mut last = reply::refused(&format!("pull {image}"), nowhere);
-        for (place, security) in self.hosts.places(image.repository()) {
+        for (place, security) in self.hosts.locations(image.repository()) {
             match self.fetch_from(image, &place, security, progress).await {
                 Ok(()) => return Ok(()),
                 Err(error @ DriverError::Refused { .. }) => last = error,
