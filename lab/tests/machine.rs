@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use lab::{Daemon, Ground, Lab, Node, Said};
-use schedkit_core::LastWords;
+use schedkit_core::SchedulerExit;
 use support::{eventually, order, up};
 
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -219,9 +219,9 @@ fn every_fault_is_told_by_the_kernel_and_the_scheduler() {
         let words = format!("{}{}", said.out, said.err);
         assert_eq!(said.status, fault.code, "{}: {words}", fault.arguments);
         assert!(words.contains(fault.says), "{}: {words}", fault.arguments);
-        let understood = LastWords::parse(&words).unwrap();
+        let understood = SchedulerExit::parse(&words).unwrap();
         assert_eq!(
-            understood.reason.word(),
+            understood.reason.as_str(),
             fault.reason,
             "{}",
             fault.arguments
@@ -246,8 +246,8 @@ fn without_a_kernel_configuration_the_reason_is_told_only_when_asked_for() {
     ] {
         let said = shell(&node, &format!("{run} {more}"));
         assert_eq!(said.status, 1, "{said:?}");
-        let understood = LastWords::parse(&said.words()).unwrap();
-        assert_eq!(understood.reason.word(), reason, "{said:?}");
+        let understood = SchedulerExit::parse(&said.words()).unwrap();
+        assert_eq!(understood.reason.as_str(), reason, "{said:?}");
     }
 }
 

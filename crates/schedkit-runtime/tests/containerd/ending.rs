@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use schedkit_runtime::{After, ContainerId, Driver, DriverError, ExitCode, State, Until};
+use schedkit_runtime::{After, ContainerId, ContainerState, Driver, DriverError, ExitCode, Until};
 
 use crate::images::Recipe;
 use crate::yard::{REPOSITORY, Yard, registry, trusted};
@@ -16,7 +16,7 @@ fn a_scheduler_is_asked_first_and_leaves_nothing() {
     yard.await_waiting(&id);
     let pid = yard.list()[0].pid().unwrap();
     yard.end(&id, After::Keep);
-    assert_eq!(yard.list()[0].state, State::Exited(ExitCode(7)));
+    assert_eq!(yard.list()[0].state, ContainerState::Exited(ExitCode(7)));
     yard.end(&id, After::Remove);
     assert!(yard.list().is_empty());
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
@@ -37,7 +37,7 @@ fn one_that_does_not_listen_is_killed_after_the_grace() {
         .driver
         .end(&id, Duration::from_millis(200), After::Keep);
     yard.runtime.block_on(end).unwrap();
-    assert_eq!(yard.list()[0].state, State::Exited(ExitCode(137)));
+    assert_eq!(yard.list()[0].state, ContainerState::Exited(ExitCode(137)));
     yard.end(&id, After::Remove);
 }
 
@@ -45,7 +45,7 @@ fn one_that_does_not_listen_is_killed_after_the_grace() {
 fn what_was_never_started_goes_as_well() {
     let yard = Yard::open();
     let id = yard.make(&Recipe::new("unborn"), &[]);
-    assert_eq!(yard.list()[0].state, State::Created);
+    assert_eq!(yard.list()[0].state, ContainerState::Created);
     yard.end(&id, After::Remove);
     assert!(yard.list().is_empty());
 }
@@ -116,7 +116,7 @@ fn what_others_left_in_our_namespace_is_listed_and_removed() {
     assert_eq!(listed[1].record.scheduler, None);
     assert!(listed[1].pid().is_some());
     let old = listed[1].id.clone();
-    let mut take = |piece: schedkit_runtime::Piece<'_>| panic!("{piece:?}");
+    let mut take = |piece: schedkit_runtime::OutputChunk<'_>| panic!("{piece:?}");
     let heard = yard.driver.output(&old, Until::Now, &mut take);
     assert_eq!(yard.runtime.block_on(heard).unwrap(), None);
     let end = yard
@@ -135,7 +135,7 @@ fn what_is_not_there_cannot_be_started_or_listened_to() {
     let id = ContainerId::new("absent");
     let error = yard.runtime.block_on(yard.driver.start(&id)).unwrap_err();
     assert!(matches!(error, DriverError::NoContainer { .. }), "{error}");
-    let mut take = |_: schedkit_runtime::Piece<'_>| {};
+    let mut take = |_: schedkit_runtime::OutputChunk<'_>| {};
     let listened = yard.driver.output(&id, Until::Exit, &mut take);
     let error = yard.runtime.block_on(listened).unwrap_err();
     assert!(matches!(error, DriverError::NoContainer { .. }), "{error}");
@@ -151,7 +151,7 @@ fn who_listens_goes_on_when_containerd_is_restarted() {
         runtime,
     } = &mut yard;
     let mut heard = String::new();
-    let mut take = |piece: schedkit_runtime::Piece<'_>| {
+    let mut take = |piece: schedkit_runtime::OutputChunk<'_>| {
         heard.push_str(std::str::from_utf8(piece.bytes).unwrap());
         // The call that waits for the end is cut off here.
         daemon.restart();

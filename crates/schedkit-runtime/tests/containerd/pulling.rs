@@ -1,6 +1,6 @@
 //! From the registry into containerd's store.
 
-use schedkit_runtime::{DriverError, Progress, Pulled};
+use schedkit_runtime::{DriverError, PullProgress, Pulled};
 
 use crate::images::{Packing, Recipe, layer, noise};
 use crate::yard::{REPOSITORY, Yard, registry, trusted};
@@ -22,7 +22,7 @@ fn an_index_is_pulled_once_and_what_runs_are_its_bytes() {
     let mut told = Vec::new();
     let pulled = yard.try_pull(&image, &mut |progress| told.push(progress));
     assert_eq!(pulled.unwrap(), Pulled::Fetched);
-    let Some(Progress::Bytes { received, total }) = told.last() else {
+    let Some(PullProgress::Bytes { received, total }) = told.last() else {
         panic!("{told:?}");
     };
     assert_eq!(received, total);
@@ -72,7 +72,7 @@ fn five_gigabytes_are_pulled_and_run() {
     let mut told = Vec::new();
     let pulled = yard.try_pull(&image, &mut |progress| told.push(progress));
     assert_eq!(pulled.unwrap(), Pulled::Fetched);
-    let Some(Progress::Bytes { received, total }) = told.last() else {
+    let Some(PullProgress::Bytes { received, total }) = told.last() else {
         panic!("{told:?}");
     };
     assert!(
@@ -180,7 +180,7 @@ fn what_another_namespace_has_is_not_fetched_again() {
     let pulled = yard.try_pull(&image, &mut |progress| told.push(progress));
     assert_eq!(pulled.unwrap(), Pulled::Fetched);
     let total = puppet.bytes.len() as u64;
-    let expected = [0, total].map(|received| Progress::Bytes { received, total });
+    let expected = [0, total].map(|received| PullProgress::Bytes { received, total });
     assert_eq!(told, expected, "no byte of it went over the wire");
     let id = yard.create(&image, &["say", "shared"]).unwrap();
     yard.start(&id);

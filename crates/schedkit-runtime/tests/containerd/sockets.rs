@@ -36,7 +36,10 @@ async fn nobody_and_strangers_are_told_apart() {
         }
     });
     let error = containerd::ping(&web).await.unwrap_err();
-    assert!(matches!(error, DriverError::Stranger { .. }), "{error:?}");
+    assert!(
+        matches!(error, DriverError::WrongService { .. }),
+        "{error:?}"
+    );
 }
 
 /// The clock runs ahead whenever everybody waits, so this takes no time.
@@ -47,7 +50,7 @@ async fn silence_has_an_end() {
     let _listener = UnixListener::bind(&socket).unwrap();
     let error = containerd::ping(&socket).await.unwrap_err();
     assert!(
-        matches!(error, DriverError::TooSlow { seconds: 10, .. }),
+        matches!(error, DriverError::Timeout { seconds: 10, .. }),
         "{error:?}"
     );
 }
@@ -133,7 +136,7 @@ fn the_kubelets_containers_are_seen_with_their_labels() {
     pod("lab-abc", "sked-controller");
     pod("stranger", "else");
     let socket = yard.daemon.socket();
-    let sought = containerd::Sought {
+    let sought = containerd::PodContainerQuery {
         container: "scx",
         label: ("managed-by", "sked-controller"),
     };
@@ -152,7 +155,7 @@ fn the_kubelets_containers_are_seen_with_their_labels() {
     assert_eq!(found.container.pid(), Some(pid));
     assert!(yard.list().is_empty(), "they are not ours");
 
-    let nobody = containerd::Sought {
+    let nobody = containerd::PodContainerQuery {
         label: ("managed-by", "nobody"),
         ..sought
     };

@@ -11,7 +11,9 @@ use lab::{Lab, Order};
 use schedkit_core::{ImageRef, PinnedRef, Repository};
 use schedkit_image::registry::{Credentials, Hosts};
 use schedkit_image::signature::{Trusted, waive};
-use schedkit_runtime::{ContainerId, Driver, ExitCode, Launch, Piece, Podman, Stream, Until};
+use schedkit_runtime::{
+    ContainerId, Driver, ExitCode, Launch, OutputChunk, OutputStream, Podman, Until,
+};
 use serde_json::{Value, json};
 
 /// Podman's own limits are what no test of ours is about: runc and explicit limits work on
@@ -210,11 +212,11 @@ impl Ground {
     pub(crate) async fn hear(&self, id: &ContainerId, until: Until) -> Heard {
         let mut heard = Heard::default();
         let podman = self.podman();
-        let mut take = |piece: Piece<'_>| {
+        let mut take = |piece: OutputChunk<'_>| {
             let text = String::from_utf8_lossy(piece.bytes);
             match piece.stream {
-                Stream::Out => heard.out.push_str(&text),
-                Stream::Err => heard.err.push_str(&text),
+                OutputStream::Stdout => heard.out.push_str(&text),
+                OutputStream::Stderr => heard.err.push_str(&text),
             }
         };
         let exit = podman.output(id, until, &mut take).await.unwrap();

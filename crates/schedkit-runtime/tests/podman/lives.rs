@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use schedkit_runtime::{
-    After, Container, ContainerId, Driver, DriverError, ExitCode, State, Trust, Until,
+    After, Container, ContainerId, ContainerState, Driver, DriverError, ExitCode, Trust, Until,
 };
 use serde_json::json;
 
@@ -33,7 +33,7 @@ async fn arguments_arrive_as_they_are_and_the_exit_code_comes_back() {
     assert!(heard.err.starts_with("uid 0 gid 0 pid "), "{}", heard.err);
     assert_eq!(heard.exit, Some(ExitCode(7)));
     let container = seen(ground, &id).await.unwrap();
-    assert_eq!(container.state, State::Exited(ExitCode(7)));
+    assert_eq!(container.state, ContainerState::Exited(ExitCode(7)));
     assert_eq!(container.record.args, args);
     gone(ground, &id, GRACE).await;
 }
@@ -56,7 +56,9 @@ async fn a_scheduler_has_what_it_needs_and_no_network() {
     ground.podman().pull(&trusted, &mut |_| {}).await.unwrap();
     let id = ground.started_of(&trusted, &["wait"]).await;
     let heard = ground.until_heard(&id, "lo:").await;
-    let Some(State::Running { pid, started }) = seen(ground, &id).await.map(|one| one.state) else {
+    let Some(ContainerState::Running { pid, started }) =
+        seen(ground, &id).await.map(|one| one.state)
+    else {
         panic!("it does not run");
     };
     assert!(started.is_some());
@@ -98,7 +100,7 @@ async fn what_was_made_and_not_started_is_found_and_goes() {
     let launch = ground.launch(&trusted, &["wait"]);
     let id = ground.podman().create(&launch).await.unwrap();
     let container = seen(ground, &id).await.unwrap();
-    assert_eq!(container.state, State::Created);
+    assert_eq!(container.state, ContainerState::Created);
     assert!(
         container.name.starts_with("schedkit-scx_test-"),
         "{}",
@@ -154,7 +156,7 @@ async fn who_listens_ends_by_itself_and_tells_only_of_its_latest_start() {
         podman.end(&id, GRACE, After::Keep).await.unwrap();
         podman.end(&id, GRACE, After::Keep).await.unwrap();
         let ended = seen(ground, &id).await.unwrap();
-        assert_eq!(ended.state, State::Exited(ExitCode(0)));
+        assert_eq!(ended.state, ContainerState::Exited(ExitCode(0)));
         let heard = ground.hear(&id, Until::Exit).await;
         assert_eq!(heard.out, "</program>\n<wait>\nasked to end\n");
         assert_eq!(heard.exit, Some(ExitCode(0)));
@@ -174,7 +176,7 @@ async fn who_is_deaf_is_killed_after_the_grace() {
     podman.end(&id, grace, After::Keep).await.unwrap();
     assert!(begin.elapsed() >= grace);
     let container = seen(ground, &id).await.unwrap();
-    assert_eq!(container.state, State::Exited(ExitCode(128 + 9)));
+    assert_eq!(container.state, ContainerState::Exited(ExitCode(128 + 9)));
     podman.start(&id).await.unwrap();
     gone(ground, &id, Duration::ZERO).await;
 }
@@ -188,7 +190,7 @@ async fn whoever_has_children_ends_with_them() {
     let heard = ground.hear(&id, Until::Now).await;
     assert!(heard.out.contains("asked to end"), "{}", heard.out);
     let container = seen(ground, &id).await.unwrap();
-    assert_eq!(container.state, State::Exited(ExitCode(0)));
+    assert_eq!(container.state, ContainerState::Exited(ExitCode(0)));
     gone(ground, &id, GRACE).await;
 }
 
@@ -239,7 +241,7 @@ async fn a_program_that_is_not_there_is_told_and_leaves_nothing() {
     podman.pull(&trusted, &mut |_| {}).await.unwrap();
     let id = podman.create(&ground.launch(&trusted, &[])).await.unwrap();
     for tried in [podman.ready(&id).await, podman.start(&id).await] {
-        let Err(DriverError::Refused { said, .. }) = tried else {
+        let Err(DriverError::Refused { message: said, .. }) = tried else {
             panic!("{tried:?}");
         };
         assert!(said.contains("/absent"), "{said}");
@@ -257,7 +259,10 @@ async fn what_is_ready_runs_nothing_yet_and_starts_or_goes() {
     // Once more is the same.
     for _ in 0..2 {
         podman.ready(&id).await.unwrap();
-        assert_eq!(seen(ground, &id).await.unwrap().state, State::Created);
+        assert_eq!(
+            seen(ground, &id).await.unwrap().state,
+            ContainerState::Created
+        );
         assert_eq!(ground.hear(&id, Until::Now).await.out, "");
     }
     podman.start(&id).await.unwrap();
