@@ -104,7 +104,7 @@ fn all_on(kernel: String) -> anyhow::Result<()> {
     let node = lab.node("node1")?;
     let kernel = node.must("uname -r")?;
     let folder = workspace
-        .join("crates/schedkit-core/tests/fixtures/last_words")
+        .join("crates/schedkit-core/tests/fixtures/exit_output")
         .join(kernel);
     fs::create_dir_all(&folder)?;
     for recording in RECORDINGS {

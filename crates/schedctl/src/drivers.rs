@@ -6,8 +6,8 @@ use schedkit_image::registry::{self, Client};
 use schedkit_image::signature::Trusted;
 use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{
-    After, Container, ContainerId, Containerd, Driver, DriverError, ExitCode, Launch, Piece,
-    Podman, Progress, Pulled, Until, containerd,
+    After, Container, ContainerId, Containerd, Driver, DriverError, ExitCode, Launch, OutputChunk,
+    Podman, PullProgress, Pulled, Until, containerd,
 };
 
 use crate::runtimes::Place;
@@ -27,9 +27,9 @@ pub(crate) fn open(place: &Place, registry: &registry::ClientConfig) -> AnyDrive
             AnyDriver::Podman(Podman::new(socket, hosts, logins))
         }
         Runtime::Containerd => {
-            let places = containerd::Settings {
+            let places = containerd::ContainerdConfig {
                 socket,
-                ..containerd::Settings::default()
+                ..containerd::ContainerdConfig::default()
             };
             AnyDriver::Containerd(Containerd::new(
                 places,
@@ -43,7 +43,7 @@ impl Driver for AnyDriver {
     async fn pull(
         &self,
         image: &Trusted,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Pulled, DriverError> {
         match self {
             Self::Podman(driver) => driver.pull(image, progress).await,
@@ -83,7 +83,7 @@ impl Driver for AnyDriver {
         &self,
         id: &ContainerId,
         until: Until,
-        take: &mut dyn FnMut(Piece<'_>),
+        take: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
         match self {
             Self::Podman(driver) => driver.output(id, until, take).await,

@@ -148,10 +148,10 @@ fn may_be_over(trial: &Trial, now: Timestamp, kernel: &Kernel) -> bool {
     let lost = match kernel.now() {
         Fact::Known(kernel) => {
             let number = kernel.enable_seq.known();
-            kernel.attached().is_none() && !kernel.is_in_motion()
+            kernel.attached().is_none() && !kernel.is_transitional()
                 || enable_seq.is_some_and(|ours| number.is_some_and(|now| *now != ours))
         }
-        Fact::Absent | Fact::Unreadable(_) | Fact::Strange(_) => false,
+        Fact::Absent | Fact::Unreadable(_) | Fact::Malformed(_) => false,
     };
     lost || now >= trial.until
 }

@@ -6,10 +6,10 @@ use std::io;
 use std::time::Duration;
 
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, HostRoot, Pace, SchedExt, State, Watch, struct_ops};
+use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState, Watch, WatchIntervals, struct_ops};
 
 /// Events come within milliseconds; this is for a kernel whose events cannot be heard.
-const PACE: Pace = Pace {
+const PACE: WatchIntervals = WatchIntervals {
     poll: Duration::from_millis(250),
     settle: Duration::from_millis(5),
 };
@@ -46,7 +46,7 @@ impl Kernel {
         let settle = async {
             loop {
                 let fact = watch.next().await;
-                if !fact.known().is_some_and(SchedExt::is_in_motion) {
+                if !fact.known().is_some_and(SchedExt::is_transitional) {
                     return fact;
                 }
             }
@@ -80,7 +80,7 @@ impl Kernel {
 
     /// Ends when none is attached, nor on its way in or out.
     pub(crate) async fn released(&self) {
-        self.until(|kernel| (kernel.state == Fact::Known(State::Disabled)).then_some(()))
+        self.until(|kernel| (kernel.state == Fact::Known(SchedExtState::Disabled)).then_some(()))
             .await;
     }
 

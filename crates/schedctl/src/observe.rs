@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use schedkit_host::{Fact, HostRoot, SchedExt, struct_ops};
-use schedkit_runtime::{DriverError, State};
+use schedkit_runtime::{ContainerState, DriverError};
 
 use crate::kernel::Kernel;
 use crate::runtimes::{Runtimes, list, survey};
@@ -81,7 +81,10 @@ impl Observed {
     pub(crate) fn leftovers(&self) -> impl Iterator<Item = &Held> {
         let spare = self.trial.as_ref().and_then(|trial| trial.before.as_ref());
         self.ours.iter().filter(move |held| {
-            let over = matches!(held.container.state, State::Created | State::Exited(_));
+            let over = matches!(
+                held.container.state,
+                ContainerState::Created | ContainerState::Exited(_)
+            );
             over && spare != Some(&held.container.id)
         })
     }

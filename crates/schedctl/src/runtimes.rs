@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use schedctl_args::args::DriverName;
-use schedkit_host::preflight::Reach;
+use schedkit_host::preflight::Reachability;
 use schedkit_image::registry::{self, Credentials, Hosts, Limits, Proxies};
 use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{Container, Driver, DriverError, containerd, podman};
@@ -96,7 +96,7 @@ pub(crate) fn name_of(runtime: Runtime) -> &'static str {
 }
 
 /// Whether somebody answers there.
-pub(crate) async fn probe(place: &Place) -> Reach {
+pub(crate) async fn probe(place: &Place) -> Reachability {
     let begun = Instant::now();
     let ping = async {
         match place.runtime {
@@ -105,10 +105,14 @@ pub(crate) async fn probe(place: &Place) -> Reach {
         }
     };
     let reach = match timeout(PATIENCE, ping).await {
-        Ok(Ok(())) => Reach::Reachable,
-        Ok(Err(DriverError::Unreachable { source, .. })) => Reach::Unreachable(source.to_string()),
-        Ok(Err(error)) => Reach::Unreachable(error.to_string()),
-        Err(_) => Reach::Unreachable(format!("nobody answered within {} s", PATIENCE.as_secs())),
+        Ok(Ok(())) => Reachability::Reachable,
+        Ok(Err(DriverError::Unreachable { source, .. })) => {
+            Reachability::Unreachable(source.to_string())
+        }
+        Ok(Err(error)) => Reachability::Unreachable(error.to_string()),
+        Err(_) => {
+            Reachability::Unreachable(format!("nobody answered within {} s", PATIENCE.as_secs()))
+        }
     };
     let runtime = place.runtime;
     let socket = place.socket.display();
@@ -147,7 +151,7 @@ pub(crate) async fn survey(
     let (first, second) = tokio::join!(list(chosen), timeout(patience, list(other)));
     let second = match second {
         Ok(answer) => answer,
-        Err(_) => Err(DriverError::TooSlow {
+        Err(_) => Err(DriverError::Timeout {
             runtime: other.runtime,
             attempt: "list its containers".to_owned(),
             seconds: patience.as_secs(),

@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use schedkit_core::foreign::brief;
+use schedkit_core::sanitize::brief;
 use schedkit_host::{Fact, HostRoot, SchedExt, struct_ops};
 use schedkit_runtime::DriverError;
-use schedkit_runtime::containerd::{PodContainer, PodName, Sought, pod_containers};
+use schedkit_runtime::containerd::{PodContainer, PodContainerQuery, PodName, pod_containers};
 use schedkit_runtime::driver::Runtime;
 use tokio::time::timeout;
 
@@ -16,7 +16,7 @@ use crate::runtimes::{Runtimes, is_not_there};
 use crate::status::{Held, scheduler_of};
 
 /// What sked's pods are known by; a contract, also of the older sked.
-const SOUGHT: Sought<'_> = Sought {
+const SOUGHT: PodContainerQuery<'_> = PodContainerQuery {
     container: "scx",
     label: ("managed-by", "sked-controller"),
 };
@@ -51,7 +51,7 @@ pub(crate) async fn look(
         Ok(Err(error)) if is_not_there(&error) => return Ok(Vec::new()),
         Ok(answer) => answer?,
         Err(_) => {
-            return Err(DriverError::TooSlow {
+            return Err(DriverError::Timeout {
                 runtime: Runtime::Containerd,
                 attempt: "list the kubelet's containers".to_owned(),
                 seconds: patience.as_secs(),

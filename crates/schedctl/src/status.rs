@@ -20,9 +20,9 @@ mod names;
 mod sentences;
 
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, SchedExt, State};
+use schedkit_host::{Fact, SchedExt, SchedExtState};
 use schedkit_runtime::driver::Runtime;
-use schedkit_runtime::{Container, ContainerId, State as ContainerState};
+use schedkit_runtime::{Container, ContainerId, ContainerState};
 use serde::Serialize;
 
 pub(crate) use cluster::{attached, recognise};
@@ -70,7 +70,7 @@ enum Kernel<'a> {
     Unsupported,
     Disabled,
     /// On its way, and not there after all our patience.
-    Moving(&'a State),
+    Moving(&'a SchedExtState),
     /// A scheduler is attached; it may show no name.
     Enabled(Option<&'a OpsName>),
 }
@@ -187,16 +187,18 @@ impl<'a> Kernel<'a> {
         let seen = match fact {
             Fact::Known(seen) => seen,
             Fact::Absent => return Ok(Self::Unsupported),
-            trouble => return Err(untold("/sys/kernel/sched_ext", trouble.trouble())),
+            trouble => return Err(untold("/sys/kernel/sched_ext", trouble.problem())),
         };
         match &seen.state {
-            Fact::Known(State::Disabled) => Ok(Self::Disabled),
-            Fact::Known(State::Enabled) => Ok(Self::Enabled(seen.ops.known())),
-            Fact::Known(state @ State::Unknown(word)) if !state.is_in_motion() => Err(Untold(
-                format!("it calls its state {word:?}, which this schedctl does not know"),
-            )),
+            Fact::Known(SchedExtState::Disabled) => Ok(Self::Disabled),
+            Fact::Known(SchedExtState::Enabled) => Ok(Self::Enabled(seen.ops.known())),
+            Fact::Known(state @ SchedExtState::Unknown(word)) if !state.is_transitional() => {
+                Err(Untold(format!(
+                    "it calls its state {word:?}, which this schedctl does not know"
+                )))
+            }
             Fact::Known(state) => Ok(Self::Moving(state)),
-            trouble => Err(untold("/sys/kernel/sched_ext/state", trouble.trouble())),
+            trouble => Err(untold("/sys/kernel/sched_ext/state", trouble.problem())),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The end of what a scheduler says, kept while it is being waited for.
 
-use schedkit_core::{LastWords, foreign};
-use schedkit_runtime::Piece;
+use schedkit_core::{SchedulerExit, sanitize};
+use schedkit_runtime::OutputChunk;
 
 /// The verifier's log can be long, and its end is what counts.
 const LONGEST: usize = 256 * 1024;
@@ -15,7 +15,7 @@ pub(crate) struct Tail(Vec<u8>);
 
 impl Tail {
     /// Takes more, and drops what is too long ago.
-    pub(crate) fn take(&mut self, piece: Piece<'_>) {
+    pub(crate) fn take(&mut self, piece: OutputChunk<'_>) {
         self.0.extend_from_slice(piece.bytes);
         if self.0.len() > 2 * LONGEST {
             self.0.drain(..self.0.len() - LONGEST);
@@ -23,8 +23,8 @@ impl Tail {
     }
 
     /// Why the scheduler is gone, as far as it said so.
-    pub(crate) fn last_words(&self) -> Option<LastWords> {
-        LastWords::parse(&self.plain())
+    pub(crate) fn last_words(&self) -> Option<SchedulerExit> {
+        SchedulerExit::parse(&self.plain())
     }
 
     /// Without the colours that some loggers always write.
@@ -39,20 +39,20 @@ impl Tail {
         let lines = text.lines().filter(|line| !line.trim().is_empty());
         let lines: Vec<&str> = lines.collect();
         let from = lines.len().saturating_sub(LINES);
-        let cut = |line: &&str| foreign::printable(&foreign::shortened(line, WIDEST));
+        let cut = |line: &&str| sanitize::printable(&sanitize::shortened(line, WIDEST));
         lines[from..].iter().map(cut).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use schedkit_runtime::Stream;
+    use schedkit_runtime::OutputStream;
 
     use super::*;
 
     fn take(tail: &mut Tail, bytes: &[u8]) {
-        let stream = Stream::Err;
-        tail.take(Piece { stream, bytes });
+        let stream = OutputStream::Stderr;
+        tail.take(OutputChunk { stream, bytes });
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl Transition {
 mod tests {
     use super::*;
     use crate::status::kernel;
-    use schedkit_host::State;
+    use schedkit_host::SchedExtState;
 
     /// `+lab 4` is an attach of lab with that number, `-` one of a scheduler that nobody saw.
     fn told(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> String {
@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn whatever_lies_between_two_looks_is_told_in_order() {
-        let on = |ops, seq| kernel(State::Enabled, Some(ops), Some(seq));
-        let off = |seq| kernel(State::Disabled, None, Some(seq));
+        let on = |ops, seq| kernel(SchedExtState::Enabled, Some(ops), Some(seq));
+        let off = |seq| kernel(SchedExtState::Disabled, None, Some(seq));
         for (before, now, expected) in [
             (off(3), on("lab", 4), "+lab 4"),
             (on("lab", 4), off(4), "-lab 4"),
@@ -121,20 +121,23 @@ mod tests {
 
     #[test]
     fn a_state_on_its_way_is_not_told_and_then_it_is() {
-        let off = kernel(State::Disabled, None, Some(3));
-        let on = kernel(State::Enabled, Some("lab"), Some(4));
-        let going = kernel(State::Disabling, Some("lab"), Some(4));
-        let coming = kernel(State::Enabling, None, Some(3));
+        let off = kernel(SchedExtState::Disabled, None, Some(3));
+        let on = kernel(SchedExtState::Enabled, Some("lab"), Some(4));
+        let going = kernel(SchedExtState::Disabling, Some("lab"), Some(4));
+        let coming = kernel(SchedExtState::Enabling, None, Some(3));
         assert_eq!(told(&off, &coming), "");
         assert_eq!(told(&coming, &on), "+lab 4");
         assert_eq!(told(&on, &going), "-lab 4");
-        assert_eq!(told(&going, &kernel(State::Disabled, None, Some(4))), "");
+        assert_eq!(
+            told(&going, &kernel(SchedExtState::Disabled, None, Some(4))),
+            ""
+        );
     }
 
     #[test]
     fn a_kernel_without_numbers_is_told_by_names() {
-        let on = kernel(State::Enabled, Some("lab"), None);
-        let off = kernel(State::Disabled, None, None);
+        let on = kernel(SchedExtState::Enabled, Some("lab"), None);
+        let off = kernel(SchedExtState::Disabled, None, None);
         assert_eq!(told(&off, &on), "+lab ?");
         assert_eq!(told(&on, &off), "-lab ?");
         assert_eq!(told(&Fact::Absent, &on), "+lab ?");

@@ -4,7 +4,7 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anstream::adapter::StripBytes;
-use schedkit_runtime::{Piece, Stream};
+use schedkit_runtime::{OutputChunk, OutputStream};
 use tokio::sync::Notify;
 
 /// Where a scheduler's standard output goes.
@@ -46,11 +46,11 @@ impl<'a> Words<'a> {
     }
 
     /// Some more.
-    pub(crate) fn show(&mut self, piece: Piece<'_>) {
+    pub(crate) fn show(&mut self, piece: OutputChunk<'_>) {
         let written = match (piece.stream, self.place) {
-            (Stream::Out, Place::Same) => self.out.write(piece.bytes, &mut io::stdout()),
-            (Stream::Out, Place::Aside) => self.out.write(piece.bytes, &mut io::stderr()),
-            (Stream::Err, _) => self.err.write(piece.bytes, &mut io::stderr()),
+            (OutputStream::Stdout, Place::Same) => self.out.write(piece.bytes, &mut io::stdout()),
+            (OutputStream::Stdout, Place::Aside) => self.out.write(piece.bytes, &mut io::stderr()),
+            (OutputStream::Stderr, _) => self.err.write(piece.bytes, &mut io::stderr()),
         };
         if written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
             self.gone.notify_one();

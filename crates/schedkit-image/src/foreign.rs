@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-pub use schedkit_core::foreign::{brief, printable, shortened};
+pub use schedkit_core::sanitize::{brief, printable, shortened};
 
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, HostRoot, SchedExt, State};
+use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState};
 use tokio::time::timeout;
 
 use crate::exit::Exit;
@@ -46,7 +46,7 @@ pub(super) async fn detach(
 fn holder(kernel: &Fact<SchedExt>) -> Option<String> {
     let kernel = match kernel {
         Fact::Absent => return None,
-        Fact::Known(kernel) if kernel.state == Fact::Known(State::Disabled) => return None,
+        Fact::Known(kernel) if kernel.state == Fact::Known(SchedExtState::Disabled) => return None,
         other => other.known(),
     };
     let ops = kernel.and_then(|kernel| kernel.ops.known());

@@ -1,7 +1,7 @@
 //! `schedctl doctor`: whether this machine can run schedulers.
 
 use schedkit_core::{Finding, ImageRef};
-use schedkit_host::preflight::{ImageNeeds, KernelFloor, Requirements, Socket, examine};
+use schedkit_host::preflight::{ImageRequirements, MinKernel, Requirements, Socket, examine};
 use schedkit_host::{Architecture, HostRoot, HostSnapshot};
 use schedkit_image::info::{self, Info};
 use schedkit_image::registry::{Client, Platform};
@@ -36,7 +36,7 @@ pub(super) async fn doctor(
 pub(super) async fn findings(
     root: &HostRoot,
     settings: &Settings,
-    image: Option<ImageNeeds>,
+    image: Option<ImageRequirements>,
 ) -> Vec<Finding> {
     let runtimes = &settings.runtimes;
     let (podman, containerd) = tokio::join!(
@@ -54,12 +54,15 @@ pub(super) async fn findings(
 async fn socket(place: &Place) -> Socket {
     Socket {
         path: place.socket.display().to_string(),
-        reach: probe(place).await,
+        reachability: probe(place).await,
     }
 }
 
 /// What an image says that it needs.
-pub(super) async fn needs(image: &ImageRef, registry: &Client) -> anyhow::Result<ImageNeeds> {
+pub(super) async fn needs(
+    image: &ImageRef,
+    registry: &Client,
+) -> anyhow::Result<ImageRequirements> {
     let machine = Platform::this_machine();
     let asking = info::info(registry, image, &machine);
     let note = format!("asking {}", image.repository().host());
@@ -67,7 +70,7 @@ pub(super) async fn needs(image: &ImageRef, registry: &Client) -> anyhow::Result
 }
 
 /// What an index lists counts before what the one image of it says that was looked at.
-fn needs_of(info: &Info) -> ImageNeeds {
+fn needs_of(info: &Info) -> ImageRequirements {
     let label = info.labels.kernel_min_version.as_deref();
     let listed = info.platforms.iter().filter_map(|platform| {
         let (_, architecture) = platform.split_once('/')?;
@@ -78,8 +81,8 @@ fn needs_of(info: &Info) -> ImageNeeds {
         let own = info.architecture.as_deref();
         architectures.extend(own.map(Architecture::parse));
     }
-    ImageNeeds {
-        kernel: label.map_or(KernelFloor::Unstated, KernelFloor::parse),
+    ImageRequirements {
+        min_kernel: label.map_or(MinKernel::Unspecified, MinKernel::parse),
         architectures,
     }
 }
@@ -104,7 +107,7 @@ mod tests {
             },
         };
         let needs = needs_of(&info);
-        assert_eq!(needs.kernel, KernelFloor::parse("6.14"));
+        assert_eq!(needs.min_kernel, MinKernel::parse("6.14"));
         assert_eq!(
             needs.architectures,
             [Architecture::Amd64, Architecture::Arm64]

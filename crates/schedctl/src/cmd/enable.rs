@@ -126,7 +126,7 @@ fn call(systemctl: &mut Command, verb: &str) -> anyhow::Result<()> {
     ensure!(
         output.status.success(),
         "systemctl {verb} did not work: {}",
-        schedkit_core::foreign::brief(&said)
+        schedkit_core::sanitize::brief(&said)
     );
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use jiff::Timestamp;
-use schedkit_host::{Fact, HostRoot, Pace, Watch};
+use schedkit_host::{Fact, HostRoot, Watch, WatchIntervals};
 
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -13,7 +13,7 @@ use crate::output::{Printer, Reader};
 use crate::transition::between;
 
 /// Events may be lost, and may not be heard at all in a container.
-const PACE: Pace = Pace {
+const PACE: WatchIntervals = WatchIntervals {
     poll: Duration::from_secs(1),
     settle: Duration::from_millis(20),
 };
@@ -21,7 +21,7 @@ const PACE: Pace = Pace {
 pub(super) async fn events(root: &HostRoot, printer: &mut Printer) -> anyhow::Result<Exit> {
     let mut interrupt = Interrupt::listen()?;
     let mut watch = Watch::open(root.clone(), PACE);
-    if !watch.hears_events() {
+    if !watch.receives_events() {
         let seconds = PACE.poll.as_secs();
         printer.warn(format!(
             "the kernel's events cannot be heard here: looking every {seconds} s instead"
@@ -33,7 +33,7 @@ pub(super) async fn events(root: &HostRoot, printer: &mut Printer) -> anyhow::Re
             () = interrupt.heard() => return Ok(Exit::Ok),
             now = watch.next() => now,
         };
-        if let Some(trouble) = now.trouble() {
+        if let Some(trouble) = now.problem() {
             bail!("/sys/kernel/sched_ext {trouble}: see `schedctl doctor`");
         }
         for transition in between(&before, &now) {

@@ -26,7 +26,7 @@ pub(super) async fn follow(
     let gone = Notify::new();
     let mut words = Words::new(place, &gone);
     let ended = {
-        let mut take = |piece: schedkit_runtime::Piece<'_>| words.show(piece);
+        let mut take = |piece: schedkit_runtime::OutputChunk<'_>| words.show(piece);
         let mut listening = pin!(driver.output(id, Until::Exit, &mut take));
         tokio::select! {
             ended = &mut listening => ended,

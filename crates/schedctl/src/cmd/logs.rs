@@ -1,7 +1,7 @@
 //! `schedctl logs`: what a scheduler says.
 
 use schedkit_host::HostRoot;
-use schedkit_runtime::{Driver, DriverError, Piece};
+use schedkit_runtime::{Driver, DriverError, OutputChunk};
 use tokio::sync::Notify;
 
 use super::which::{only, which};
@@ -25,7 +25,7 @@ pub(super) async fn logs(
     let driver = open(settings.runtimes.place(held.runtime), &settings.registry);
     let gone = Notify::new();
     let mut words = Words::new(Place::Same, &gone);
-    let mut take = |piece: Piece<'_>| words.show(piece);
+    let mut take = |piece: OutputChunk<'_>| words.show(piece);
     let listening = driver.output(&held.container.id, logs.until, &mut take);
     tokio::select! {
         listened = listening => match listened {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use schedkit_host::{Fact, HostRoot, Pace, SchedExt, Watch, struct_ops};
+use schedkit_host::{Fact, HostRoot, SchedExt, Watch, WatchIntervals, struct_ops};
 use schedkit_runtime::DriverError;
 use tokio::time::timeout;
 
@@ -65,7 +65,7 @@ async fn always(
 ) -> anyhow::Result<Exit> {
     let state = StateDir::system();
     let mut interrupt = Interrupt::listen()?;
-    let mut watch = Watch::open(root.clone(), Pace::default());
+    let mut watch = Watch::open(root.clone(), WatchIntervals::default());
     let mut last: Option<Answer> = None;
     loop {
         let answer = tokio::select! {
@@ -169,14 +169,14 @@ fn blind(error: &DriverError, runtimes: &Runtimes) -> String {
 /// The kernel, after what is passing by has passed by.
 async fn settled(root: &HostRoot) -> Fact<SchedExt> {
     let now = SchedExt::read(root);
-    if !now.known().is_some_and(SchedExt::is_in_motion) {
+    if !now.known().is_some_and(SchedExt::is_transitional) {
         return now;
     }
-    let mut watch = Watch::open(root.clone(), Pace::default());
+    let mut watch = Watch::open(root.clone(), WatchIntervals::default());
     let arriving = async {
         loop {
             let now = watch.next().await;
-            if !now.known().is_some_and(SchedExt::is_in_motion) {
+            if !now.known().is_some_and(SchedExt::is_transitional) {
                 return now;
             }
         }
@@ -231,7 +231,7 @@ mod tests {
     async fn a_kernel_that_never_arrives_is_told_as_it_is() {
         let folder = machine("enabling\n");
         let kernel = settled(&HostRoot::at(folder.path())).await;
-        assert!(kernel.known().unwrap().is_in_motion());
+        assert!(kernel.known().unwrap().is_transitional());
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::bail;
 use schedkit_core::{OpsName, SchedulerName};
-use schedkit_host::{Fact, HostRoot, Pace, SchedExt, State, Watch};
+use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState, Watch, WatchIntervals};
 use tokio::time::timeout;
 
 use crate::exit::Exit;
@@ -17,7 +17,7 @@ pub(super) async fn wait(
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let begun = Instant::now();
-    let mut watch = Watch::open(root.clone(), Pace::default());
+    let mut watch = Watch::open(root.clone(), WatchIntervals::default());
     let mut last = watch.next().await;
     let arriving = async {
         while !awaited.is_met(&last)? {
@@ -44,14 +44,14 @@ impl Awaited {
             (Fact::Known(seen), _) => seen,
             (Fact::Absent, Goal::Detached) => return Ok(true),
             (trouble, _) => {
-                let trouble = trouble.trouble().unwrap_or_default();
+                let trouble = trouble.problem().unwrap_or_default();
                 bail!("/sys/kernel/sched_ext {trouble}: see `schedctl doctor`")
             }
         };
         Ok(match self.goal {
             Goal::Attached => seen.attached().is_some_and(|ops| self.means(ops)),
             Goal::Detached => match (&seen.state, &self.scheduler) {
-                (Fact::Known(State::Disabled), _) => true,
+                (Fact::Known(SchedExtState::Disabled), _) => true,
                 (_, Some(_)) => seen.attached().is_some_and(|ops| !self.means(ops)),
                 _ => false,
             },
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn it_is_so_when_the_kernel_says_so() {
-        let on = |ops| kernel(State::Enabled, Some(ops), Some(4));
-        let off = kernel(State::Disabled, None, Some(4));
-        let going = kernel(State::Disabling, Some("lab_1.0"), Some(4));
+        let on = |ops| kernel(SchedExtState::Enabled, Some(ops), Some(4));
+        let off = kernel(SchedExtState::Disabled, None, Some(4));
+        let going = kernel(SchedExtState::Disabling, Some("lab_1.0"), Some(4));
         for (goal, name, kernel, met) in [
             (Goal::Attached, None, on("lab_1.0"), true),
             (Goal::Attached, Some("scx_lab"), on("lab_1.0"), true),
@@ -135,12 +135,12 @@ mod tests {
     fn in_vain_is_told_with_what_is() {
         let lab = awaited(Goal::Attached, Some("scx_lab"));
         assert_eq!(
-            lab.in_vain(&kernel(State::Enabled, Some("other"), None)),
+            lab.in_vain(&kernel(SchedExtState::Enabled, Some("other"), None)),
             "scx_lab was not attached within 30s: the kernel has other attached; `schedctl \
              status` tells more"
         );
         let none = awaited(Goal::Detached, None);
-        let said = none.in_vain(&kernel(State::Disabling, None, None));
+        let said = none.in_vain(&kernel(SchedExtState::Disabling, None, None));
         assert!(
             said.starts_with("a scheduler was not detached within 30s"),
             "{said}"

@@ -1,8 +1,8 @@
 //! The table above, row by row.
 
 use jiff::Timestamp;
-use schedkit_host::State as KernelState;
-use schedkit_runtime::{Container, ContainerId, ExitCode, Record, State};
+use schedkit_host::SchedExtState;
+use schedkit_runtime::{Container, ContainerId, ContainerState, ExitCode, Record};
 
 use super::*;
 use crate::status::sked_pod;
@@ -10,8 +10,8 @@ use crate::trial::{Stage, Trial};
 
 fn kernel(ops: Option<&str>) -> Fact<SchedExt> {
     let state = match ops {
-        Some(_) => KernelState::Enabled,
-        None => KernelState::Disabled,
+        Some(_) => SchedExtState::Enabled,
+        None => SchedExtState::Disabled,
     };
     Fact::Known(SchedExt {
         state: Fact::Known(state),
@@ -24,7 +24,7 @@ fn kernel(ops: Option<&str>) -> Fact<SchedExt> {
     })
 }
 
-fn held(name: &str, state: State) -> Held {
+fn held(name: &str, state: ContainerState) -> Held {
     Held {
         runtime: Runtime::Podman,
         container: Container {
@@ -45,7 +45,7 @@ fn held(name: &str, state: State) -> Held {
 fn running(name: &str) -> Held {
     held(
         name,
-        State::Running {
+        ContainerState::Running {
             pid: 1,
             started: None,
         },
@@ -81,8 +81,8 @@ fn refusal(observed: &Observed, manner: Manner) -> String {
 #[test]
 fn nothing_runs_so_it_starts_and_leftovers_go() {
     let left = [
-        held("x", State::Created),
-        held("y", State::Exited(ExitCode(1))),
+        held("x", ContainerState::Created),
+        held("y", ContainerState::Exited(ExitCode(1))),
     ];
     let observed = observed(None, left.to_vec());
     for manner in [Manner::Join, Manner::Replace] {
@@ -153,7 +153,7 @@ fn a_tag_that_moved_is_another_image_only_for_a_switch() {
 
 #[test]
 fn what_the_other_runtime_left_is_not_ours_to_clear() {
-    let mut left = held("x", State::Created);
+    let mut left = held("x", ContainerState::Created);
     left.runtime = Runtime::Containerd;
     let observed = observed(None, vec![left]);
     let decision = decide(&observed, &wanted("scx_a"), Manner::Join).unwrap();
@@ -233,7 +233,7 @@ fn a_kernel_that_tells_nothing_is_not_guessed_at() {
 
 #[test]
 fn the_spare_of_a_trial_is_no_leftover() {
-    let mut observed = observed(None, vec![held("old", State::Exited(ExitCode(0)))]);
+    let mut observed = observed(None, vec![held("old", ContainerState::Exited(ExitCode(0)))]);
     assert_eq!(observed.leftovers().count(), 1);
     observed.trial = Some(Trial {
         scheduler: "scx_b".to_owned(),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use schedkit_core::{LastWords, OpsName};
+use schedkit_core::{OpsName, SchedulerExit};
 use schedkit_runtime::{DriverError, ExitCode};
 
 use crate::output::sentence;
@@ -54,7 +54,7 @@ pub(crate) struct NotAttached {
     /// What was seen.
     pub(crate) why: Why,
     /// What the scheduler said about it.
-    pub(crate) words: Option<LastWords>,
+    pub(crate) words: Option<SchedulerExit>,
     /// Who is attached in its place.
     pub(crate) holder: Option<OpsName>,
     /// Its last lines, safe to print.
@@ -122,7 +122,7 @@ impl NotAttached {
     pub(crate) fn word(&self) -> &'static str {
         match (&self.why, &self.words) {
             (Why::TooSlow(_), _) => "Timeout",
-            (Why::Exited(_) | Why::Ejected { .. }, Some(words)) => words.reason.word(),
+            (Why::Exited(_) | Why::Ejected { .. }, Some(words)) => words.reason.as_str(),
             (Why::Exited(_) | Why::Ejected { .. }, None) => "Unknown",
         }
     }

@@ -7,7 +7,8 @@ use std::fs;
 use schedkit_host::HostRoot;
 use schedkit_image::signature::{Trusted, waive};
 use schedkit_runtime::{
-    Container, DriverError, ExitCode, Launch, Piece, Progress, Pulled, Stream, Until,
+    Container, DriverError, ExitCode, Launch, OutputChunk, OutputStream, PullProgress, Pulled,
+    Until,
 };
 
 use super::*;
@@ -95,7 +96,7 @@ impl Fake {
             return Err(DriverError::Refused {
                 runtime,
                 attempt,
-                said,
+                message: said,
             });
         }
         Ok(())
@@ -137,7 +138,11 @@ impl Fake {
 }
 
 impl Driver for Fake {
-    async fn pull(&self, _: &Trusted, _: &mut dyn FnMut(Progress)) -> Result<Pulled, DriverError> {
+    async fn pull(
+        &self,
+        _: &Trusted,
+        _: &mut dyn FnMut(PullProgress),
+    ) -> Result<Pulled, DriverError> {
         self.note("pull", "")?;
         Ok(Pulled::Cached)
     }
@@ -181,11 +186,11 @@ impl Driver for Fake {
         &self,
         id: &ContainerId,
         _: Until,
-        take: &mut dyn FnMut(Piece<'_>),
+        take: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
         let mut say = |text: &str| {
-            let (stream, bytes) = (Stream::Err, text.as_bytes());
-            take(Piece { stream, bytes });
+            let (stream, bytes) = (OutputStream::Stderr, text.as_bytes());
+            take(OutputChunk { stream, bytes });
         };
         match self.conduct {
             Conduct::Ends(code, text) if id.as_str() == "new-id" => {
@@ -235,7 +240,7 @@ fn container(id: &str) -> Container {
         record: schedkit_runtime::Record::default(),
         image: format!("x.example/{name}"),
         image_id: None,
-        state: schedkit_runtime::State::Running {
+        state: schedkit_runtime::ContainerState::Running {
             pid: 1,
             started: None,
         },

@@ -12,7 +12,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use schedkit_core::{ExitReason, LastWords, LoadFailure, OpsName};
+use schedkit_core::{ExitReason, LoadFailure, OpsName, SchedulerExit};
 use schedkit_host::{Fact, SchedExt};
 use schedkit_runtime::{ContainerId, Driver, DriverError, ExitCode, Until};
 use tokio::time::{Instant, timeout};
@@ -44,7 +44,7 @@ impl<D: Driver> Machine<'_, D> {
         self.driver.start(id).await?;
         let mut tail = Tail::default();
         let (seen, code) = {
-            let mut take = |piece: schedkit_runtime::Piece<'_>| tail.take(piece);
+            let mut take = |piece: schedkit_runtime::OutputChunk<'_>| tail.take(piece);
             let mut listening = pin!(self.driver.output(id, Until::Exit, &mut take));
             let seen = tokio::select! {
                 biased;
@@ -140,7 +140,7 @@ impl<D: Driver> Machine<'_, D> {
         &self,
         code: Option<ExitCode>,
         before: Option<u64>,
-        words: Option<&LastWords>,
+        words: Option<&SchedulerExit>,
     ) -> Why {
         let never = words.is_some_and(|words| matches!(words.reason, ExitReason::LoadFailed(_)));
         if !never && before.is_some() && self.kernel.enable_seq() > before {

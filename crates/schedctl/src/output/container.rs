@@ -2,7 +2,7 @@
 //! person reads of them is made fit to print.
 
 use jiff::Timestamp;
-use schedkit_runtime::{Container, State, Trust};
+use schedkit_runtime::{Container, ContainerState, Trust};
 use serde::Serialize;
 
 use crate::runtimes::name_of;
@@ -50,8 +50,10 @@ impl From<&Held> for Scheduler {
             state,
         } = &held.container;
         let (pid, started_at) = match state {
-            State::Running { pid, started } => (Some(*pid), *started),
-            State::Created | State::Exited(_) | State::Other(_) => (None, None),
+            ContainerState::Running { pid, started } => (Some(*pid), *started),
+            ContainerState::Created | ContainerState::Exited(_) | ContainerState::Other(_) => {
+                (None, None)
+            }
         };
         let (signer, policy, waiver) = match record.trust.clone() {
             Some(Trust::Verified { signer, policy }) => (Some(signer), Some(policy), None),
@@ -79,10 +81,10 @@ impl From<&Held> for Scheduler {
 impl From<&Held> for Entry {
     fn from(held: &Held) -> Self {
         let (state, exit_code) = match &held.container.state {
-            State::Created => ("created", None),
-            State::Running { .. } => ("running", None),
-            State::Exited(code) => ("exited", Some(code.0)),
-            State::Other(word) => (word.as_str(), None),
+            ContainerState::Created => ("created", None),
+            ContainerState::Running { .. } => ("running", None),
+            ContainerState::Exited(code) => ("exited", Some(code.0)),
+            ContainerState::Other(word) => (word.as_str(), None),
         };
         Self {
             scheduler: held.into(),

@@ -1,7 +1,7 @@
 //! What was found about this machine, as `schedctl doctor` prints it.
 
 use anstyle::Style;
-use schedkit_core::{Finding, Severity, Status, Summary};
+use schedkit_core::{CheckStatus, Finding, Severity, Summary};
 use schedkit_image::foreign::printable;
 use serde::Serialize;
 
@@ -55,10 +55,10 @@ impl Document for Examination {
 /// `fail  error  kernel.btf  /sys/kernel/btf/vmlinux is not there`.
 fn line(check: &Finding, width: usize) -> String {
     let (word, style) = match (check.status, check.severity) {
-        (Status::Pass, _) => ("pass", GOOD),
-        (Status::Skip, _) => ("skip", Style::new()),
-        (Status::Fail, Severity::Error) => ("fail", ERROR),
-        (Status::Fail, Severity::Warn | Severity::Info) => ("fail", WARNING),
+        (CheckStatus::Pass, _) => ("pass", GOOD),
+        (CheckStatus::Skip, _) => ("skip", Style::new()),
+        (CheckStatus::Fail, Severity::Error) => ("fail", ERROR),
+        (CheckStatus::Fail, Severity::Warn | Severity::Info) => ("fail", WARNING),
     };
     let severity = match check.severity {
         Severity::Info => "info",
@@ -81,23 +81,23 @@ mod tests {
     use super::super::shown;
     use super::*;
 
-    fn finding(id: &'static str, severity: Severity, status: Status) -> Finding {
+    fn finding(id: &'static str, severity: Severity, status: CheckStatus) -> Finding {
         Finding {
             id,
             description: "a check",
             severity,
             status,
             detail: "so it is".to_owned(),
-            remediation: (status == Status::Fail).then(|| "change it".to_owned()),
+            remediation: (status == CheckStatus::Fail).then(|| "change it".to_owned()),
         }
     }
 
     #[test]
     fn each_check_has_a_line_and_a_failed_one_its_remedy() {
         let findings = vec![
-            finding("a.one", Severity::Error, Status::Pass),
-            finding("a.longer", Severity::Warn, Status::Fail),
-            finding("b", Severity::Info, Status::Skip),
+            finding("a.one", Severity::Error, CheckStatus::Pass),
+            finding("a.longer", Severity::Warn, CheckStatus::Fail),
+            finding("b", Severity::Info, CheckStatus::Skip),
         ];
         let fit = Examination::of(findings.clone());
         let expected = "\
@@ -110,7 +110,7 @@ schedulers can run here: 1 passed, 1 failed (0 blocking), 1 skipped
 ";
         assert_eq!(shown(&fit), expected);
         assert_eq!(fit.exit(), Exit::Ok);
-        let blocking = finding("c", Severity::Error, Status::Fail);
+        let blocking = finding("c", Severity::Error, CheckStatus::Fail);
         let unfit = Examination::of([findings, vec![blocking]].concat());
         assert!(
             shown(&unfit).contains("no scheduler can run here: 1 passed, 2 failed (1 blocking)")

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use schedkit_host::sched_ext::Events;
-use schedkit_host::{Fact, SchedExt, State};
+use schedkit_host::{Fact, SchedExt, SchedExtState};
 use serde::Serialize;
 
 /// The first three fields are a contract.
@@ -26,7 +26,7 @@ impl From<&Fact<SchedExt>> for Kernel {
         let supported = match fact {
             Fact::Known(_) => Some(true),
             Fact::Absent => Some(false),
-            Fact::Unreadable(_) | Fact::Strange(_) => None,
+            Fact::Unreadable(_) | Fact::Malformed(_) => None,
         };
         let Some(seen) = fact.known() else {
             return Self {
@@ -41,12 +41,12 @@ impl From<&Fact<SchedExt>> for Kernel {
             };
         };
         let state = seen.state.known();
-        let known = state.filter(|state| !matches!(state, State::Unknown(_)));
+        let known = state.filter(|state| !matches!(state, SchedExtState::Unknown(_)));
         let counters = seen.events.known();
         let counters = counters.into_iter().flat_map(Events::iter);
         Self {
             supported,
-            enabled: known.map(|state| *state == State::Enabled),
+            enabled: known.map(|state| *state == SchedExtState::Enabled),
             ops: seen.ops.known().map(ToString::to_string),
             state: state.map(|state| state.as_str().to_owned()),
             enable_seq: seen.enable_seq.known().copied(),

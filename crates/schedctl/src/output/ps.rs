@@ -48,13 +48,13 @@ mod tests {
     use super::super::{judged, shown};
     use super::*;
     use crate::status::held;
-    use schedkit_runtime::State;
+    use schedkit_runtime::ContainerState;
 
     #[test]
     fn three_columns_whatever_there_is() {
         let running = held(Runtime::Podman, "0123456789abcdef", "scx_lavd");
         let mut left = held(Runtime::Podman, "f00", "scx_rusty");
-        left.container.state = State::Created;
+        left.container.state = ContainerState::Created;
         let all = Processes::of(Runtime::Podman, &[running, left]);
         assert_eq!(
             shown(&all),

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
-use schedkit_runtime::Progress;
+use schedkit_runtime::PullProgress;
 
 use crate::plan::{Plan, Step};
 
@@ -48,13 +48,13 @@ impl Bar {
     }
 
     /// How far a pull is.
-    pub(crate) fn show(&self, progress: &Progress) {
+    pub(crate) fn show(&self, progress: &PullProgress) {
         match progress {
-            Progress::Bytes { received, total } => {
+            PullProgress::Bytes { received, total } => {
                 let (received, total) = (HumanBytes(*received), HumanBytes(*total));
                 self.note(&format!("pull: {received} of {total}"));
             }
-            Progress::Note(text) => self.note(&format!("pull: {text}")),
+            PullProgress::Note(text) => self.note(&format!("pull: {text}")),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What `stop`, `detach` and `confirm` print.
 
-use schedkit_core::foreign;
+use schedkit_core::sanitize;
 use schedkit_runtime::driver::Runtime;
 use serde::Serialize;
 
@@ -47,7 +47,7 @@ impl Stopped {
     pub(crate) fn nothing(word: &str, chosen: Runtime) -> Self {
         Self {
             result: "not-there",
-            scheduler: foreign::brief(word),
+            scheduler: sanitize::brief(word),
             driver: name_of(chosen),
             container_id: None,
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use schedkit_image::signature::Trusted;
 use schedkit_runtime::{
-    After, ContainerId, Driver, ExitCode, Launch, Piece, Progress, Pulled, Until,
+    After, ContainerId, Driver, ExitCode, Launch, OutputChunk, PullProgress, Pulled, Until,
 };
 
 use std::path::Path;
@@ -32,16 +32,20 @@ impl Driver for Fake {
                 socket,
                 source: (*kind).into(),
             }),
-            Self::Strange => Err(DriverError::Stranger {
+            Self::Strange => Err(DriverError::WrongService {
                 runtime,
                 socket,
-                said: "hello".to_owned(),
+                response: "hello".to_owned(),
             }),
             Self::Hangs => pending().await,
         }
     }
 
-    async fn pull(&self, _: &Trusted, _: &mut dyn FnMut(Progress)) -> Result<Pulled, DriverError> {
+    async fn pull(
+        &self,
+        _: &Trusted,
+        _: &mut dyn FnMut(PullProgress),
+    ) -> Result<Pulled, DriverError> {
         unreachable!("who looks does not pull")
     }
 
@@ -61,7 +65,7 @@ impl Driver for Fake {
         &self,
         _: &ContainerId,
         _: Until,
-        _: &mut dyn FnMut(Piece<'_>),
+        _: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
         unreachable!("who looks does not listen")
     }

@@ -78,7 +78,7 @@ fn ops(kernel: &Fact<SchedExt>) -> Option<&OpsName> {
 
 #[cfg(test)]
 mod tests {
-    use schedkit_host::State;
+    use schedkit_host::SchedExtState;
 
     use super::super::tests::{held, kernel, sked_pod};
     use super::super::{Held, judge};
@@ -100,10 +100,10 @@ mod tests {
     #[test]
     fn the_truth_table() {
         use Status::*;
-        let enabled = |ops| kernel(State::Enabled, Some(ops), Some(4));
-        let nameless = kernel(State::Enabled, None, Some(4));
-        let disabled = kernel(State::Disabled, None, Some(4));
-        let moving = kernel(State::Enabling, None, Some(4));
+        let enabled = |ops| kernel(SchedExtState::Enabled, Some(ops), Some(4));
+        let nameless = kernel(SchedExtState::Enabled, None, Some(4));
+        let disabled = kernel(SchedExtState::Disabled, None, Some(4));
+        let moving = kernel(SchedExtState::Enabling, None, Some(4));
         let lab = || held(Runtime::Podman, "0123456789abcdef", "scx_lab");
         let (yes, no, unseen) = (Fact::Known(true), Fact::Known(false), Fact::Absent);
         for (kernel, ours, holds, status, sked, remarks) in [
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn of_several_the_one_that_is_attached_is_named_and_the_others_are_told() {
-        let attached = kernel(State::Enabled, Some("lab_1.0"), Some(4));
+        let attached = kernel(SchedExtState::Enabled, Some("lab_1.0"), Some(4));
         let mut thrown_out = sked_pod("scx_other");
         thrown_out.holds = Fact::Known(true);
         thrown_out.pod.name = "other-y8".to_owned();
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn without_sked_nothing_changes() {
-        let attached = kernel(State::Enabled, Some("lab_1.0"), Some(4));
+        let attached = kernel(SchedExtState::Enabled, Some("lab_1.0"), Some(4));
         let before = judge(&attached, &[], &Fact::Absent, None).unwrap();
         let after = judged(&attached, &[], &[]);
         assert_eq!(before, after);

@@ -1,8 +1,8 @@
 //! How our view and the kernel's differ, in one sentence each: what is, what it may come from,
 //! what to do. Everything quoted is made fit to print.
 
-use schedkit_core::{OpsName, foreign};
-use schedkit_host::{Fact, State};
+use schedkit_core::{OpsName, sanitize};
+use schedkit_host::{Fact, SchedExtState};
 
 use super::{Held, Kernel, scheduler_of};
 use crate::runtimes::name_of;
@@ -20,7 +20,7 @@ pub(super) fn orphaned(ops: Option<&OpsName>) -> String {
     )
 }
 
-pub(super) fn strange_motion(state: &State) -> String {
+pub(super) fn strange_motion(state: &SchedExtState) -> String {
     format!(
         "the kernel says {:?}, and no container of ours runs: somebody else attaches or detaches \
          a scheduler; ask again in a moment",
@@ -46,7 +46,7 @@ pub(super) fn detached(only: &Held) -> String {
     )
 }
 
-pub(super) fn still_moving(only: &Held, state: &State) -> String {
+pub(super) fn still_moving(only: &Held, state: &SchedExtState) -> String {
     format!(
         "{} runs, and the kernel still says {:?}: ask again in a moment; if it stays so, {}",
         held(only),
@@ -61,7 +61,7 @@ pub(super) fn mismatch(only: &Held, ops: Option<&OpsName>, holds: &Fact<bool>) -
         Fact::Known(true) => "holds one".to_owned(),
         unseen => format!(
             "could not be looked at ({}), so only the names tell",
-            unseen.trouble().unwrap_or_default()
+            unseen.problem().unwrap_or_default()
         ),
     };
     format!(
@@ -167,13 +167,13 @@ fn listed(all: &[&Held]) -> String {
 
 /// `scx_lavd (podman 0123456789ab)`.
 fn held(held: &Held) -> String {
-    let name = foreign::brief(&scheduler_of(&held.container));
-    let id = foreign::brief(held.container.id.short());
+    let name = sanitize::brief(&scheduler_of(&held.container));
+    let id = sanitize::brief(held.container.id.short());
     format!("{name} ({} {id})", name_of(held.runtime))
 }
 
 fn end(held: &Held) -> String {
-    let id = foreign::brief(held.container.id.short());
+    let id = sanitize::brief(held.container.id.short());
     let driver = name_of(held.runtime);
     format!("`schedctl stop {id} -d {driver}` removes it")
 }

@@ -172,7 +172,7 @@ fn what_the_kernel_does_not_tell_is_not_guessed() {
             Fact::Unreadable("denied".to_owned()),
             "cannot be read: denied",
         ),
-        (Fact::Strange("?".to_owned()), "makes no sense"),
+        (Fact::Malformed("?".to_owned()), "makes no sense"),
         (
             kernel(State::Unknown("resting".to_owned()), None, None),
             "calls its state \"resting\"",

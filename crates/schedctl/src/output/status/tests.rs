@@ -1,6 +1,6 @@
 //! The document against its schema and as people see it.
 
-use schedkit_host::State;
+use schedkit_host::SchedExtState;
 use schedkit_runtime::Trust;
 
 use super::super::{judged, schema, shown};
@@ -23,13 +23,13 @@ fn lab() -> Held {
 }
 
 fn attached() -> Fact<SchedExt> {
-    kernel(State::Enabled, Some("lab_1.0"), Some(4))
+    kernel(SchedExtState::Enabled, Some("lab_1.0"), Some(4))
 }
 
 #[test]
 fn every_answer_fits_the_schema_and_has_its_exit_code() {
-    let disabled = kernel(State::Disabled, None, Some(4));
-    let other = kernel(State::Enabled, Some("other"), Some(4));
+    let disabled = kernel(SchedExtState::Disabled, None, Some(4));
+    let other = kernel(SchedExtState::Enabled, Some("other"), Some(4));
     for (kernel, ours, status, exit) in [
         (&disabled, vec![], "idle", 0),
         (&Fact::Absent, vec![], "idle", 0),

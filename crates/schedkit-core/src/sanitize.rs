@@ -1,16 +1,16 @@
-//! Text from outside, made fit to stand in a sentence.
+//! Makes text from outside safe to print in a message: short, on one line, without control
+//! characters.
 //!
-//! Used wherever a word of the kernel, of a scheduler or of a registry is repeated to a person.
-//! It judges nothing: what a text means is for its parser to say.
+//! Used for text of the kernel, of schedulers, runtimes and registries.
 
 const BRIEF: usize = 200;
 
-/// At most 200 characters, nothing that moves a terminal's cursor.
+/// Trimmed, at most 200 characters, without control characters.
 pub fn brief(text: &str) -> String {
     shortened(text.trim(), BRIEF)
 }
 
-/// At most that many characters, nothing that moves a terminal's cursor.
+/// At most that many characters, without control characters.
 pub fn shortened(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => printable(&text[..end]) + "…",
@@ -18,7 +18,7 @@ pub fn shortened(text: &str, characters: usize) -> String {
     }
 }
 
-/// Control and direction characters become `�`; line breaks and tabs become spaces.
+/// Control and text-direction characters become `�`; line breaks and tabs become spaces.
 pub fn printable(text: &str) -> String {
     text.chars()
         .map(|character| match character {
@@ -37,14 +37,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_is_safe_from_what_is_printed() {
+    fn control_characters_are_replaced() {
         assert_eq!(printable("a\u{1b}[2Jb\nc\u{202e}"), "a�[2Jb c�");
-        assert_eq!(brief("  two words \n"), "two words");
+        assert_eq!(brief("  two parts \n"), "two parts");
     }
 
     proptest! {
         #[test]
-        fn whatever_is_brief_is_short_and_one_line(text: String) {
+        fn a_brief_text_is_short_and_on_one_line(text: String) {
             let brief = brief(&text);
             prop_assert!(brief.chars().count() <= BRIEF + 1);
             prop_assert!(!brief.contains(char::is_control));

@@ -1,4 +1,4 @@
-//! Who we are to a registry, in the form that Podman passes on.
+//! The `X-Registry-Auth` header: the login for a registry, for Podman to use.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE;
@@ -8,8 +8,8 @@ use schedkit_image::registry::Login;
 use schedkit_image::secret::Secret;
 use serde_json::json;
 
-/// The header's value; nothing when we are nobody, and then Podman looks up its own logins. It
-/// names the host, so that Podman shows it to no mirror of its own configuration.
+/// The header's value; `None` without a login, and then Podman uses its own logins. It names the
+/// host, so that Podman does not send it to a mirror of its own configuration.
 pub(super) fn header(repository: &Repository, login: &Login) -> Option<HeaderValue> {
     let entry = match login {
         Login::Anonymous => return None,
@@ -20,8 +20,8 @@ pub(super) fn header(repository: &Repository, login: &Login) -> Option<HeaderVal
     };
     let text = json!({repository.host().as_str(): entry}).to_string();
     let text = Secret::new(text);
-    let coded = Secret::new(URL_SAFE.encode(text.expose()));
-    let mut value = HeaderValue::from_str(coded.expose()).ok()?;
+    let encoded = Secret::new(URL_SAFE.encode(text.expose()));
+    let mut value = HeaderValue::from_str(encoded.expose()).ok()?;
     value.set_sensitive(true);
     Some(value)
 }
@@ -30,7 +30,7 @@ pub(super) fn header(repository: &Repository, login: &Login) -> Option<HeaderVal
 mod tests {
     use super::*;
 
-    fn shown(login: &Login) -> String {
+    fn decoded(login: &Login) -> String {
         let value = header(&"a.b:5000/c".parse().unwrap(), login).unwrap();
         assert_eq!(format!("{value:?}"), "Sensitive");
         String::from_utf8(URL_SAFE.decode(value.as_bytes()).unwrap()).unwrap()
@@ -43,9 +43,9 @@ mod tests {
             password: Secret::new("p>?ü".to_owned()),
         };
         let expected = r#"{"a.b:5000":{"password":"p>?ü","username":"u"}}"#;
-        assert_eq!(shown(&password), expected);
+        assert_eq!(decoded(&password), expected);
         let token = Login::Identity(Secret::new("t".to_owned()));
-        assert_eq!(shown(&token), r#"{"a.b:5000":{"identitytoken":"t"}}"#);
+        assert_eq!(decoded(&token), r#"{"a.b:5000":{"identitytoken":"t"}}"#);
         assert!(header(&"a.b/c".parse().unwrap(), &Login::Anonymous).is_none());
     }
 }
