@@ -21,7 +21,7 @@ use schedkit_runtime::driver::Runtime;
 use crate::container::RuntimeContainer;
 use crate::observe::Observed;
 use crate::runtimes::driver_name;
-use crate::status::{Status, assess, attached_pod};
+use crate::status::{Status, attached_pod};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DesiredScheduler {
@@ -115,13 +115,8 @@ pub(crate) fn decide(
     desired: &DesiredScheduler,
     mode: StartMode,
 ) -> Result<Decision, Refusal> {
-    let assessment = assess(
-        &observed.kernel,
-        &observed.containers,
-        &observed.holds_scheduler,
-        None,
-    )
-    .map_err(|error| Refusal::UnknownKernelState(error.to_string()))?;
+    let assessment = observed.assess();
+    let assessment = assessment.map_err(|error| Refusal::UnknownKernelState(error.to_string()))?;
     let reachable = |left: &&RuntimeContainer| left.runtime == desired.runtime;
     let leftovers = observed.leftovers().filter(reachable);
     let mut leftovers: Vec<RuntimeContainer> = leftovers.cloned().collect();

@@ -12,7 +12,7 @@ use crate::kernel::KernelMonitor;
 use crate::runtimes::Runtimes;
 use crate::sked::{self, SkedPod};
 use crate::state_dir::{StateDir, StateError};
-use crate::status::process_to_inspect;
+use crate::status::{Assessment, UnknownKernelState, assess, process_to_inspect};
 use crate::trial::Trial;
 
 /// How long a transition of the kernel may take; it usually takes milliseconds.
@@ -74,6 +74,16 @@ pub(crate) async fn observe(
 }
 
 impl Observed {
+    pub(crate) fn assess(&self) -> Result<Assessment<'_>, UnknownKernelState> {
+        let Self {
+            kernel,
+            containers,
+            holds_scheduler,
+            ..
+        } = self;
+        assess(kernel, containers, holds_scheduler, None)
+    }
+
     /// Containers that an interrupted run left behind: created or exited, and not the fallback of a
     /// trial.
     pub(crate) fn leftovers(&self) -> impl Iterator<Item = &RuntimeContainer> {

@@ -63,20 +63,12 @@ impl Settings {
             [flags.socket, environment.socket, file.socket],
             &from_file,
         );
-        let catalog = Setting::first(
-            flags.catalog.map(|text| catalog_source("--catalog", &text)),
-            (
-                "SCHEDCTL_CATALOG",
-                environment
-                    .catalog
-                    .map(|text| catalog_source("SCHEDCTL_CATALOG", &text)),
-            ),
-            (
-                file.catalog.map(|location| Ok(Source::Given(location))),
-                from_file(),
-            ),
-            Ok(Source::Published(CatalogUrl::published())),
-        );
+        let catalog = catalog_setting(
+            flags.catalog,
+            environment.catalog,
+            file.catalog,
+            from_file(),
+        )?;
         let registry_config = Setting::first(
             flags.registry_config.map(Some),
             (
@@ -97,16 +89,8 @@ impl Settings {
                 (file.log_level, from_file()),
                 LogLevel::Warn,
             ),
-            catalog: Setting::new(catalog.value?, catalog.origin),
-            trust_policy: Setting::first(
-                None,
-                (
-                    "SCHEDCTL_TRUST_POLICY",
-                    environment.trust_policy.map(PolicySource::File),
-                ),
-                (file.trust_policy.map(PolicySource::File), from_file()),
-                PolicySource::BuiltIn,
-            ),
+            catalog,
+            trust_policy: trust_policy(environment.trust_policy, file.trust_policy, from_file()),
             registry_config,
             cache: environment.cache,
             allow_unsigned: environment.allow_unsigned,
@@ -146,6 +130,42 @@ impl Settings {
         .into_iter()
         .find_map(|(origin, name)| transient(origin).then_some(name))
     }
+}
+
+/// `--trust-policy` is an option of some commands only.
+fn trust_policy(
+    variable: Option<PathBuf>,
+    file: Option<PathBuf>,
+    from_file: Origin,
+) -> Setting<PolicySource> {
+    let variable = variable.map(PolicySource::File);
+    Setting::first(
+        None,
+        ("SCHEDCTL_TRUST_POLICY", variable),
+        (file.map(PolicySource::File), from_file),
+        PolicySource::BuiltIn,
+    )
+}
+
+/// A value that is not used is not parsed.
+fn catalog_setting(
+    flag: Option<String>,
+    variable: Option<String>,
+    file: Option<Location>,
+    from_file: Origin,
+) -> Result<Setting<Source>, CatalogSettingError> {
+    const FLAG: &str = "--catalog";
+    const VARIABLE: &str = "SCHEDCTL_CATALOG";
+    let catalog = Setting::first(
+        flag.map(|text| catalog_source(FLAG, &text)),
+        (
+            VARIABLE,
+            variable.map(|text| catalog_source(VARIABLE, &text)),
+        ),
+        (file.map(|location| Ok(Source::Given(location))), from_file),
+        Ok(Source::Published(CatalogUrl::published())),
+    );
+    Ok(Setting::new(catalog.value?, catalog.origin))
 }
 
 fn catalog_source(from: &'static str, text: &str) -> Result<Source, CatalogSettingError> {

@@ -24,3 +24,4 @@ mod names;
 pub(crate) use assess::{assess, process_to_inspect};
 pub(crate) use assessment::{Assessment, Status};
 pub(crate) use cluster::{attached_pod, include_sked};
+pub(crate) use kernel_state::UnknownKernelState;

@@ -13,7 +13,7 @@ use crate::observe::observe;
 use crate::output::{Printer, stop::ConfirmResult};
 use crate::settings::Settings;
 use crate::state_dir::StateDir;
-use crate::status::{Status, assess};
+use crate::status::Status;
 use crate::trial::Trial;
 
 const GRACE: Duration = Duration::from_secs(10);
@@ -31,12 +31,7 @@ pub(super) async fn confirm(
         bail!("no scheduler is on trial: its time may be up, see `schedctl status`");
     };
     // Otherwise the old container would be removed while the new scheduler does not work.
-    let assessment = assess(
-        &observed.kernel,
-        &observed.containers,
-        &observed.holds_scheduler,
-        None,
-    )?;
+    let assessment = observed.assess()?;
     let subject = assessment.container;
     let is_candidate = subject.is_some_and(|one| one.container.id == trial.candidate);
     ensure!(

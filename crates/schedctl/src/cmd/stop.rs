@@ -15,7 +15,7 @@ use crate::request::StopRequest;
 use crate::runtimes::Runtimes;
 use crate::settings::Settings;
 use crate::state_dir::StateDir;
-use crate::status::{Status, assess};
+use crate::status::Status;
 use crate::steps::end_abandoned_trial::end_abandoned_trial;
 use crate::steps::find_container::{FindError, find};
 use crate::trial::Trial;
@@ -101,13 +101,7 @@ async fn remove(
 
 /// The attached scheduler, if it is this container's.
 fn attachment(found: &RuntimeContainer, observed: &Observed) -> Option<Attachment> {
-    let assessment = assess(
-        &observed.kernel,
-        &observed.containers,
-        &observed.holds_scheduler,
-        None,
-    )
-    .ok()?;
+    let assessment = observed.assess().ok()?;
     let runs = assessment.status == Status::Running && assessment.container == Some(found);
     let kernel = observed.kernel.known().filter(|_| runs)?;
     Some(Attachment {

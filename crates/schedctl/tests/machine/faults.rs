@@ -190,7 +190,7 @@ fn one_that_comes_in_between_is_not_taken_for_ours() {
         let error = &document["error"];
         assert_eq!(error["reason"], "LoadFailedBusy", "{error:#}");
         assert!(
-            error["remedy"].to_string().contains("end hand"),
+            error["remedy"].to_string().contains("stop hand"),
             "{error:#}"
         );
         assert_eq!(machine.ops().as_deref(), Some("hand"));
