@@ -1,4 +1,4 @@
-//! Whichever driver belongs to a place, behind one type.
+//! The driver of an endpoint, behind one type.
 
 use std::time::Duration;
 
@@ -10,31 +10,27 @@ use schedkit_runtime::{
     Podman, PullProgress, Pulled, Until, containerd,
 };
 
-use crate::runtimes::Place;
+use crate::runtimes::Endpoint;
 
-/// One of them.
 pub(crate) enum AnyDriver {
     Podman(Podman),
     Containerd(Containerd),
 }
 
-/// The driver for a place, told all that we know of registries.
-pub(crate) fn open(place: &Place, registry: &registry::ClientConfig) -> AnyDriver {
-    let socket = place.socket.clone();
-    match place.runtime {
+pub(crate) fn open(endpoint: &Endpoint, registry: &registry::ClientConfig) -> AnyDriver {
+    let socket = endpoint.socket.clone();
+    match endpoint.runtime {
         Runtime::Podman => {
             let (hosts, logins) = (registry.hosts.clone(), registry.credentials.clone());
             AnyDriver::Podman(Podman::new(socket, hosts, logins))
         }
         Runtime::Containerd => {
-            let places = containerd::ContainerdConfig {
+            let settings = containerd::ContainerdConfig {
                 socket,
                 ..containerd::ContainerdConfig::default()
             };
-            AnyDriver::Containerd(Containerd::new(
-                places,
-                Client::new(registry.clone()).into(),
-            ))
+            let client = Client::new(registry.clone());
+            AnyDriver::Containerd(Containerd::new(settings, client.into()))
         }
     }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use schedkit_core::{Digest, ImageRef, PinnedRef};
+use serde::Serialize;
 
 use crate::foreign;
 use crate::registry::{Content, ContentError, Descriptor, Document, Index, Manifest};
@@ -34,7 +35,7 @@ pub struct Info {
 }
 
 /// The labels that a scheduler image should have.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Labels {
     /// `org.opencontainers.image.title`.
     pub title: Option<String>,
