@@ -76,10 +76,10 @@ fn a_file_with_the_name_of_a_scheduler_is_ignored() {
     let registry = RegistryFixture::new();
     let fixture = &registry.fixture;
     fixture.write("scx_one", "{}");
-    fixture.write("scx_none", "x");
+    fixture.write("unlike_any", "x");
     assert_eq!(fixture.run("info scx_one").code, 0);
-    let run = fixture.run("run scx_none --socket none.sock");
-    assert_failed(&run, 1, &["scx_none", "schedctl list"]);
+    let run = fixture.run("run unlike_any --socket none.sock");
+    assert_failed(&run, 1, &["unlike_any", "schedctl list"]);
     let run = fixture.run("run ./scx_one --socket none.sock");
     assert_failed(&run, 1, &["./scx_one"]);
 }

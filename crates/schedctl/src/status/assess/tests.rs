@@ -225,7 +225,7 @@ fn an_image_without_a_name_is_not_a_mismatch_by_name() {
 }
 
 #[test]
-fn only_what_names_cannot_settle_is_process_to_inspect() {
+fn a_process_is_inspected_only_if_names_do_not_decide() {
     let foo = enabled("foo");
     let two = [podman("scx_a"), containerd("scx_b")];
     assert_eq!(process_to_inspect(&foo, &two), None);
