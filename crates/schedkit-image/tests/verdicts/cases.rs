@@ -2,7 +2,14 @@
 //!
 //! Every suite that verifies signatures shares that table. The lab makes all of its cases with real
 //! Sigstore code and runs them through schedctl and cosign; this suite makes those that need no
-//! timestamp authority.
+//! timestamp authority. The columns:
+//!
+//! - `form`: `bundle` (a referrer) or `sig` (a layer under the `.sig` tag); `case`: the name that
+//!   the lab has for it; `material`: what it is.
+//! - `verdict`: ours, `accepted` or `refused`; `reason`: part of the message of the refusal.
+//! - `cosign`: what cosign 2 and 3 do, and what they do with `--use-signed-timestamps`: `accepts`,
+//!   `refuses`, `crashes`, or null where there is no timestamp.
+//! - `stricter_because`: why we refuse what cosign 3 accepts.
 
 use schedkit_image::trust::Policy;
 use serde::Deserialize;
@@ -23,7 +30,7 @@ const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
 const LOG_BUNDLE: &str = "dev.sigstore.cosign/bundle";
 
-/// One row; the columns of cosign are for the lab.
+/// The columns that this suite uses.
 #[derive(Debug, Deserialize)]
 struct Case {
     form: String,
