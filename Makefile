@@ -111,7 +111,7 @@ prepare-long: prepare
 
 # SHARD=3/16 runs one shard; without it all run, one after the other. The patches need the lab.
 SHARDS := 16
-MUTANTS := CARGO_TARGET_DIR=$(CACHE)/mutants-target $(CACHE)/cargo-mutants/bin/cargo-mutants mutants
+MUTANTS := CARGO_PROFILE_DEV_DEBUG=none CARGO_TARGET_DIR=$(CACHE)/mutants-target $(CACHE)/cargo-mutants/bin/cargo-mutants mutants
 
 mutants: prepare-long $(CACHE)/cargo-mutants/bin/cargo-mutants ## Change the verifier in one place at a time: a test must fail each time
 	for shard in $(or $(SHARD),$(shell seq -f '%g/$(SHARDS)' 0 $$(($(SHARDS) - 1)))); do $(MUTANTS) --shard $$shard --output target/mutants/$${shard%/*} || exit 1; done

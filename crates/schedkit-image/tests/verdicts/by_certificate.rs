@@ -8,13 +8,13 @@ use x509_cert::der::asn1::Ia5String;
 use x509_cert::ext::pkix::name::GeneralName;
 
 use crate::certificate::extension;
+use crate::fixture::{
+    BY_IDENTITY, bundle_verdict, by_identity, layer_verdict, our_payload, our_statement, policy,
+    reason,
+};
 use crate::memory_registry::MemoryRegistry;
 use crate::sigstore::{
     CertificateSpec, ISSUER, SUBJECT, Sct, SigningKey, Sigstore, encode, statement, uri,
-};
-use crate::{
-    BY_IDENTITY, bundle_verdict, by_identity, layer_verdict, our_payload, our_statement, policy,
-    reason,
 };
 
 #[tokio::test]

@@ -5,14 +5,14 @@ use schedkit_image::signature::{Format, Refusal, SignatureSource, Signer, verify
 use schedkit_image::trust::Rule;
 use serde_json::{Value, json};
 
+use crate::fixture::{
+    BY_KEY, bundle_verdict, by_identity, by_key, layer_verdict, our_payload, our_statement, policy,
+    reason,
+};
 use crate::memory_registry::MemoryRegistry;
 use crate::payload::enclose_as;
 use crate::sigstore::{
     CertificateSpec, SigningKey, Sigstore, bundle, enclose, encode, hashed_body, pem, statement,
-};
-use crate::{
-    BY_KEY, bundle_verdict, by_identity, by_key, layer_verdict, our_payload, our_statement, policy,
-    reason,
 };
 
 fn signed(key: &SigningKey, payload: &str) -> Value {
@@ -322,7 +322,7 @@ async fn ambiguous_bundles_are_refused() {
     let media_type = "application/vnd.dev.sigstore.bundle.v0.3+json";
     registry.refer(&image, image.digest(), &[(media_type, twice)]);
     assert!(matches!(
-        reason(crate::verify_now(&registry, &policy, &image).await),
+        reason(crate::fixture::verify_now(&registry, &policy, &image).await),
         Refusal::Bundle(_)
     ));
 }

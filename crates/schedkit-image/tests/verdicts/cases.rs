@@ -2,7 +2,14 @@
 //!
 //! Every suite that verifies signatures shares that table. The lab makes all of its cases with real
 //! Sigstore code and runs them through schedctl and cosign; this suite makes those that need no
-//! timestamp authority.
+//! timestamp authority. The columns:
+//!
+//! - `form`: `bundle` (a referrer) or `sig` (a layer under the `.sig` tag); `case`: the name that
+//!   the lab has for it; `material`: what it is.
+//! - `verdict`: ours, `accepted` or `refused`; `reason`: part of the message of the refusal.
+//! - `cosign`: what cosign 2 and 3 do, and what they do with `--use-signed-timestamps`: `accepts`,
+//!   `refuses`, `crashes`, or null where there is no timestamp.
+//! - `stricter_because`: why we refuse what cosign 3 accepts.
 
 use schedkit_image::trust::Policy;
 use serde::Deserialize;
@@ -10,12 +17,12 @@ use serde_json::{Value, json};
 use x509_cert::ext::pkix::ExtendedKeyUsage;
 
 use crate::certificate::oid;
+use crate::fixture::{our_payload, our_statement, policy, reason, verify_now};
 use crate::memory_registry::MemoryRegistry;
 use crate::sigstore::{
     CertificateSpec, ISSUER, SUBJECT, Sct, SigningKey, Sigstore, bundle, dsse_body, enclose,
     encode, hashed_body, pem, simple_payload, statement, uri,
 };
-use crate::{our_payload, our_statement, policy, reason, verify_now};
 
 const TABLE: &str = include_str!("../signature_cases.json");
 const BUNDLE_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
@@ -23,7 +30,7 @@ const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
 const LOG_BUNDLE: &str = "dev.sigstore.cosign/bundle";
 
-/// One row; the columns of cosign are for the lab.
+/// The columns that this suite uses.
 #[derive(Debug, Deserialize)]
 struct Case {
     form: String,
@@ -289,27 +296,13 @@ fn signed_bundle(sigstore: &Sigstore, case: &str) -> Option<Value> {
 
 /// A good bundle with one change.
 fn edited_bundle(sigstore: &Sigstore, case: &str, mut bundle: Value) -> Option<Value> {
+    if edit_material(&mut bundle["verificationMaterial"], case) {
+        return Some(bundle);
+    }
     let entry = "/verificationMaterial/tlogEntries/0";
     let checkpoint = format!("{entry}/inclusionProof/checkpoint/envelope");
     let other = sigstore.bundle(&our_statement(), &CertificateSpec::default());
-    let untrusted_timestamp =
-        json!({"rfc3161Timestamps": [{"signedTimestamp": encode("nothing")}]});
-    let material = &mut bundle["verificationMaterial"];
     match case {
-        "foreign-timestamp-beside-log" => {
-            material["timestampVerificationData"] = untrusted_timestamp;
-        }
-        "no-log-entry" => material["tlogEntries"] = json!([]),
-        "no-log-entry-but-timestamp" => {
-            material["tlogEntries"] = json!([]);
-            material["timestampVerificationData"] = untrusted_timestamp;
-        }
-        "no-set" => material["tlogEntries"][0]["inclusionPromise"] = Value::Null,
-        "no-set-but-timestamp" => {
-            material["tlogEntries"][0]["inclusionPromise"] = Value::Null;
-            material["timestampVerificationData"] = untrusted_timestamp;
-        }
-        "no-proof" => material["tlogEntries"][0]["inclusionProof"] = Value::Null,
         "certificate-of-another" => copy(&mut bundle, &other, "/verificationMaterial/certificate"),
         "checkpoint-of-another" => copy(&mut bundle, &other, &checkpoint),
         "entry-of-another" => copy(&mut bundle, &other, entry),
@@ -321,17 +314,9 @@ fn edited_bundle(sigstore: &Sigstore, case: &str, mut bundle: Value) -> Option<V
         ),
         "tampered-signature" => flip(&mut bundle, "/dsseEnvelope/signatures/0/sig"),
         "tampered-root" => flip(&mut bundle, &format!("{entry}/inclusionProof/rootHash")),
-        "tampered-proof" => {
-            material["tlogEntries"][0]["inclusionProof"]["hashes"] = json!([encode([7; 32])]);
-        }
         "tampered-checkpoint" => {
             let text = bundle.pointer_mut(&checkpoint).unwrap();
             *text = text.as_str().unwrap().replace("- 42", "- 43").into();
-        }
-        "tampered-integrated-time" => {
-            let time = &mut material["tlogEntries"][0]["integratedTime"];
-            let seconds: i64 = time.as_str().unwrap().parse().unwrap();
-            *time = (seconds - 5).to_string().into();
         }
         "tampered-payload" => {
             let elsewhere = statement(MemoryRegistry::default().image("other").digest());
@@ -350,6 +335,29 @@ fn edited_bundle(sigstore: &Sigstore, case: &str, mut bundle: Value) -> Option<V
         _ => return None,
     }
     Some(bundle)
+}
+
+/// Removes or changes a part of the log entry, or adds a timestamp of an unknown authority. Whether
+/// the case is one of these.
+fn edit_material(material: &mut Value, case: &str) -> bool {
+    if case.contains("timestamp") {
+        material["timestampVerificationData"] =
+            json!({"rfc3161Timestamps": [{"signedTimestamp": encode("nothing")}]});
+    }
+    let entry = &mut material["tlogEntries"][0];
+    match case {
+        "foreign-timestamp-beside-log" => {}
+        "no-log-entry" | "no-log-entry-but-timestamp" => material["tlogEntries"] = json!([]),
+        "no-set" | "no-set-but-timestamp" => entry["inclusionPromise"] = Value::Null,
+        "no-proof" => entry["inclusionProof"] = Value::Null,
+        "tampered-proof" => entry["inclusionProof"]["hashes"] = json!([encode([7; 32])]),
+        "tampered-integrated-time" => {
+            let seconds: i64 = entry["integratedTime"].as_str().unwrap().parse().unwrap();
+            entry["integratedTime"] = (seconds - 5).to_string().into();
+        }
+        _ => return false,
+    }
+    true
 }
 
 fn layer_material(sigstore: &Sigstore, case: &str) -> Option<Material> {

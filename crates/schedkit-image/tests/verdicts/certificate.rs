@@ -13,7 +13,7 @@ use x509_cert::serial_number::SerialNumber;
 use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
 use x509_cert::time::{Time, Validity};
 
-use crate::sigstore::SigningKey;
+use crate::key_pair::SigningKey;
 
 pub(crate) fn sized(bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as u16).to_be_bytes(), bytes].concat()

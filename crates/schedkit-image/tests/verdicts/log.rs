@@ -3,11 +3,11 @@
 use schedkit_image::signature::Refusal;
 use serde_json::{Value, json};
 
-use crate::sigstore::{CertificateSpec, SigningKey, Sigstore, encode};
-use crate::{
+use crate::fixture::{
     BY_IDENTITY, bundle_verdict, by_identity, layer_verdict, our_payload, our_statement, policy,
     reason,
 };
+use crate::sigstore::{CertificateSpec, SigningKey, Sigstore, encode};
 
 /// A good bundle whose log entry was changed.
 async fn with_entry(edit: impl Fn(&mut Value)) -> Refusal {

@@ -6,9 +6,9 @@ use schedkit_image::signature::{Refusal, SignatureSource, Trusted, VerifyError, 
 use schedkit_image::trust::Policy;
 use serde_json::{Value, json};
 
+use crate::fixture::{by_key, reason, verify_now};
 use crate::memory_registry::{FailingRequest, MemoryRegistry};
 use crate::sigstore::{SigningKey, bundle, enclose, encode, simple_payload, statement};
-use crate::{by_key, reason, verify_now};
 
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 
