@@ -1,8 +1,8 @@
-//! Turns `proto/` into the client of the containerd driver. Writes into `OUT_DIR` only, and needs
-//! no `protoc`.
+//! Generates the gRPC client of the containerd driver from `proto/`. Writes only into `OUT_DIR` and
+//! needs no `protoc`.
 #![allow(
     clippy::print_stdout,
-    reason = "that is how a build script speaks to cargo"
+    reason = "cargo reads the output of build scripts"
 )]
 
 use std::error::Error;

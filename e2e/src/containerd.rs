@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use lab::oci::Registry;
 use schedkit_core::{ImageRef, PinnedRef};
-use schedkit_image::registry::{Client, HostConfig, Hosts, Limits, Security, Settings};
+use schedkit_image::registry::{Client, ClientConfig, HostConfig, Hosts, Limits, Security};
 use schedkit_image::signature::{Trusted, waive};
 use schedkit_runtime::containerd;
 use schedkit_runtime::{
-    Container, ContainerId, Containerd, Driver, DriverError, ExitCode, Launch, Progress, Pulled,
-    Until,
+    Container, ContainerId, Containerd, Driver, DriverError, ExitCode, Launch, PullProgress,
+    Pulled, Until,
 };
 use tokio::runtime::Runtime;
 
@@ -44,13 +44,13 @@ pub fn client(address: &str) -> Arc<Client> {
     };
     let hosts = Hosts::new([(address.parse().unwrap(), plain)]).unwrap();
     let limits = Limits {
-        pause: Duration::from_millis(1),
+        first_backoff: Duration::from_millis(1),
         ..Limits::default()
     };
-    let settings = Settings {
+    let settings = ClientConfig {
         hosts,
         limits,
-        ..Settings::default()
+        ..ClientConfig::default()
     };
     Arc::new(Client::new(settings))
 }
@@ -71,10 +71,10 @@ impl ContainerdFixture {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
-        let settings = containerd::Settings {
+        let settings = containerd::ContainerdConfig {
             socket: daemon.socket(),
-            logs: daemon.path("logs"),
-            ..containerd::Settings::default()
+            log_folder: daemon.path("logs"),
+            ..containerd::ContainerdConfig::default()
         };
         let driver = Containerd::new(settings, client(registry().address()));
         Self {
@@ -91,7 +91,7 @@ impl ContainerdFixture {
     pub fn try_pull(
         &self,
         image: &Trusted,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Pulled, DriverError> {
         self.runtime.block_on(self.driver.pull(image, progress))
     }
@@ -129,7 +129,8 @@ impl ContainerdFixture {
     /// What a container wrote until it ended, and how that was.
     pub fn output(&self, id: &ContainerId) -> (String, Option<ExitCode>) {
         let mut heard = Vec::new();
-        let mut take = |piece: schedkit_runtime::Piece<'_>| heard.extend_from_slice(piece.bytes);
+        let mut take =
+            |piece: schedkit_runtime::OutputChunk<'_>| heard.extend_from_slice(piece.bytes);
         let listened = self.driver.output(id, Until::Exit, &mut take);
         let code = self.runtime.block_on(listened).unwrap();
         (String::from_utf8(heard).unwrap(), code)
@@ -140,7 +141,7 @@ impl ContainerdFixture {
         let end = std::time::Instant::now() + Duration::from_secs(60);
         loop {
             let mut heard = Vec::new();
-            let mut take = |piece: schedkit_runtime::Piece<'_>| {
+            let mut take = |piece: schedkit_runtime::OutputChunk<'_>| {
                 heard.extend_from_slice(piece.bytes);
             };
             let now = self.driver.output(id, Until::Now, &mut take);

@@ -15,16 +15,21 @@
     reason = "a test fails by panicking and reports on standard output"
 )]
 
+pub mod alert_rules;
 pub mod cluster;
 pub mod containerd;
 pub mod lab_process;
 pub mod machine;
 pub mod manager;
 pub mod measurement;
+pub mod node_cluster;
+pub mod nodes;
 pub mod podman;
+pub mod port_forward;
 pub mod program;
 pub mod registries;
 pub mod schema;
+pub mod seed;
 pub mod shared;
 pub mod signature_cases;
 pub mod tcp_proxy;
@@ -33,6 +38,9 @@ pub mod wait;
 pub use cluster::Cluster;
 pub use machine::{Machine, machine};
 pub use manager::Manager;
+pub use node_cluster::NodeCluster;
+pub use nodes::{SharedNodes, nodes};
+pub use port_forward::PortForward;
 pub use registries::{Registries, registries};
 pub use shared::{Shared, control_plane};
 pub use tcp_proxy::TcpProxy;

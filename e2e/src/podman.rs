@@ -11,7 +11,9 @@ use lab::oci::{File, Image, Registry};
 use schedkit_core::{ImageRef, PinnedRef, Repository};
 use schedkit_image::registry::{Credentials, Hosts};
 use schedkit_image::signature::{Trusted, waive};
-use schedkit_runtime::{ContainerId, Driver, ExitCode, Launch, Piece, Podman, Stream, Until};
+use schedkit_runtime::{
+    ContainerId, Driver, ExitCode, Launch, OutputChunk, OutputStream, Podman, Until,
+};
 use serde_json::{Value, json};
 
 use crate::registries::registries;
@@ -201,11 +203,11 @@ impl PodmanService {
     pub async fn output(&self, id: &ContainerId, until: Until) -> ContainerOutput {
         let mut output = ContainerOutput::default();
         let podman = self.podman();
-        let mut take = |piece: Piece<'_>| {
+        let mut take = |piece: OutputChunk<'_>| {
             let text = String::from_utf8_lossy(piece.bytes);
             match piece.stream {
-                Stream::Out => output.out.push_str(&text),
-                Stream::Err => output.err.push_str(&text),
+                OutputStream::Stdout => output.out.push_str(&text),
+                OutputStream::Stderr => output.err.push_str(&text),
             }
         };
         let exit = podman.output(id, until, &mut take).await.unwrap();

@@ -22,7 +22,7 @@ fn five_gigabytes_are_pulled_and_run() {
     let mut told = Vec::new();
     let pulled = fixture.try_pull(&image, &mut |progress| told.push(progress));
     assert_eq!(pulled.unwrap(), Pulled::Fetched);
-    let Some(Progress::Bytes { received, total }) = told.last() else {
+    let Some(PullProgress::Bytes { received, total }) = told.last() else {
         panic!("{told:?}");
     };
     assert!(

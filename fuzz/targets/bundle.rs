@@ -1,5 +1,5 @@
-//! Signatures: whatever a registry serves as a bundle or as a `.sig` layer goes the whole way
-//! through the verifier, with a trusted root that vouches for some of the corpus.
+//! Signatures: the input is served as a bundle or as a `.sig` layer and passes through the whole
+//! verifier, with the trusted root of the corpus.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
 use schedkit_core::{Digest, ImageRef, PinnedRef, Repository, Tag};
 use schedkit_image::hash::sha256;
-use schedkit_image::registry::{Descriptor, Document, Registry, RegistryError};
+use schedkit_image::registry::{Descriptor, Document, Problem, Registry, RegistryError};
 use schedkit_image::signature::verify;
 use schedkit_image::trust::{Policy, PolicyFile};
 use serde::Deserialize;
@@ -26,8 +26,8 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
     let text = format!(
         "identities:\n  - issuer: {ISSUER}\n    subjectRegExp: '{SUBJECT}'\ntrustedRoot: {ROOT}\n"
     );
-    let file = PolicyFile::parse(&text).expect("it is a policy");
-    file.load("/".as_ref()).expect("its root is there")
+    let file = PolicyFile::parse(&text).expect("a valid policy");
+    file.load("/".as_ref()).expect("a readable root")
 });
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
@@ -35,7 +35,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     builder.enable_time().build().expect("a runtime")
 });
 
-/// A layer as cosign v2 keeps it: its payload, and everything else in annotations.
+/// A layer as cosign v2 stores it.
 #[derive(Deserialize)]
 struct Layer {
     payload: String,
@@ -43,14 +43,14 @@ struct Layer {
 }
 
 /// A registry with one signature, of either form.
-struct Shelf {
+struct SingleSignature {
     image: PinnedRef,
     manifest: Document,
     blob: Bytes,
     is_bundle: bool,
 }
 
-impl Shelf {
+impl SingleSignature {
     fn of(bytes: &[u8]) -> Self {
         let repository: Repository = "r.example/a".parse().expect("a repository");
         let image = PinnedRef::new(repository, sha256(b"image"));
@@ -79,16 +79,16 @@ impl Shelf {
         }
     }
 
-    fn absent<T>(&self) -> Result<T, RegistryError> {
-        let what = self.image.to_string();
-        Err(RegistryError::NotFound { what })
+    fn not_found<T>(&self) -> Result<T, RegistryError> {
+        let problem = Problem::NotFound;
+        Err(RegistryError::new(self.image.to_string(), "r.example", problem))
     }
 }
 
-impl Registry for Shelf {
+impl Registry for SingleSignature {
     async fn head(&self, _: &ImageRef) -> Result<Digest, RegistryError> {
         if self.is_bundle {
-            return self.absent();
+            return self.not_found();
         }
         Ok(self.manifest.digest.clone())
     }
@@ -122,10 +122,10 @@ impl Registry for Shelf {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let shelf = Shelf::of(bytes);
+    let registry = SingleSignature::of(bytes);
     let now = Timestamp::from_second(4_000_000_000).expect("a time");
-    match RUNTIME.block_on(verify(&shelf, &POLICY, &shelf.image, now)) {
-        Ok(verified) => assert_eq!(verified.image(), &shelf.image),
+    match RUNTIME.block_on(verify(&registry, &POLICY, &registry.image, now)) {
+        Ok(verified) => assert_eq!(verified.image(), &registry.image),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 });

@@ -1,4 +1,4 @@
-//! Catalogs: no text stumbles, and what a catalog names can be resolved.
+//! Catalogs: no text panics, and every name of a catalog can be resolved.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,10 +8,10 @@ fuzz_target!(|text: &str| {
     match Catalog::parse(text) {
         Ok(catalog) => {
             for (name, image) in catalog.entries() {
-                let found = catalog.resolve(&name.to_string()).expect("it is in there");
+                let found = catalog.resolve(&name.to_string()).expect("a listed name");
                 assert_eq!(found.image(), image);
             }
-            // Any word gets an answer, if only a suggestion.
+            // Any other text is an error with suggestions.
             let _ = catalog.resolve(text.get(..32).unwrap_or(text));
         }
         Err(error) => assert!(!error.to_string().is_empty()),

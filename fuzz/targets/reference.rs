@@ -1,4 +1,4 @@
-//! References: no text stumbles, and what is taken is printed so that it is taken again.
+//! References: no text panics, and a printed reference parses to the same value.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

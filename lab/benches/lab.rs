@@ -1,5 +1,5 @@
-//! `make bench`: how long the lab's grounds take when nothing has to be made, and how long a
-//! kernel takes to attach and let go. Figures of one run on one machine; compare their ratios.
+//! `make bench`: how long the lab's topologies take to start with a full cache, and how long a kernel
+//! takes to attach a scheduler. Figures of one run on one machine; compare their ratios.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,17 +12,17 @@ const SAMPLES: u32 = 10;
 
 fn main() -> anyhow::Result<()> {
     let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.lab");
-    let up = |ground| {
-        let begin = Instant::now();
-        let lab = Lab::up(&LabSpec::new("bench", ground, &labs), |_| {})?;
-        anyhow::Ok((lab, begin.elapsed()))
+    let up = |topology| {
+        let started = Instant::now();
+        let lab = Lab::up(&LabSpec::new("bench", topology, &labs), |_| {})?;
+        anyhow::Ok((lab, started.elapsed()))
     };
     let (_, control_plane) = up(Topology::ControlPlane)?;
     row("control plane ready", control_plane)?;
     let (machine, booted) = up(Topology::Machine)?;
-    row("machine lets us in", booted)?;
-    let held = mean(|| run(&machine, "true"))?;
-    row("command on a node", held)?;
+    row("ssh reaches a machine", booted)?;
+    let command = mean(|| run(&machine, "true"))?;
+    row("command on a node", command)?;
     row("scx_lab attached", attach(&machine)?)?;
     drop(machine);
     let (_, cluster) = up(Topology::Cluster)?;
@@ -32,11 +32,11 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// From the start of the container to the kernel's `enabled`, seen on the node itself.
+/// From the start of the container until sysfs on the node shows `enabled`.
 fn attach(lab: &Lab) -> anyhow::Result<Duration> {
     let image = "registry.lab:5000/scx_lab:latest";
     run(lab, &format!("podman pull -q {image}"))?;
-    let begin = Instant::now();
+    let started = Instant::now();
     run(
         lab,
         &format!(
@@ -44,23 +44,23 @@ fn attach(lab: &Lab) -> anyhow::Result<Duration> {
              until [ \"$(cat /sys/kernel/sched_ext/state)\" = enabled ]; do sleep 0.02; done"
         ),
     )?;
-    let attached = begin.elapsed();
+    let attached = started.elapsed();
     run(lab, "podman rm --force --time 30 bench")?;
     Ok(attached)
 }
 
 fn run(lab: &Lab, script: &str) -> anyhow::Result<()> {
-    let said = lab.node("node1")?.shell(script)?;
-    ensure!(said.status == 0, "{script}: {}", said.stderr);
+    let output = lab.node("node1")?.shell(script)?;
+    ensure!(output.status == 0, "{script}: {}", output.stderr);
     Ok(())
 }
 
 fn mean(mut work: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
-    let begin = Instant::now();
+    let started = Instant::now();
     for _ in 0..SAMPLES {
         work()?;
     }
-    Ok(begin.elapsed() / SAMPLES)
+    Ok(started.elapsed() / SAMPLES)
 }
 
 fn row(what: &str, time: Duration) -> anyhow::Result<()> {

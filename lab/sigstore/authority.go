@@ -1,5 +1,5 @@
-// An authority: the certificate authority, the logs and the timestamp authority that one trusted
-// root vouches for. A second one, founded on the spot, plays the stranger.
+// An authority: the certificate authority, the logs and the timestamp authority of one trusted root.
+// A second one, which no trusted root names, issues the untrusted parts.
 package main
 
 import (
@@ -15,68 +15,68 @@ import (
 	"time"
 )
 
-// How long before and after its founding an authority may issue. Some material is issued for
-// hours ago, to be out of date now.
+// The validity of an authority before and after its creation: some signatures are dated hours back,
+// to be expired now.
 const lifetime = 48 * time.Hour
 
-// authority is written to a file between two runs: every secret of it is worth nothing.
+// authority is kept in a file between two runs. Its keys sign for the lab only.
 type authority struct {
-	Founded     time.Time `json:"founded"`
+	CreatedAt   time.Time `json:"createdAt"`
 	IssuerChain [][]byte  `json:"issuerChain"`
 	IssuerKey   []byte    `json:"issuerKey"`
 	CertLogKey  []byte    `json:"certLogKey"`
 	LogKey      []byte    `json:"logKey"`
 	TileLogKey  []byte    `json:"tileLogKey"`
-	ClockChain  [][]byte  `json:"clockChain"`
-	ClockKey    []byte    `json:"clockKey"`
+	TSAChain    [][]byte  `json:"tsaChain"`
+	TSAKey      []byte    `json:"tsaKey"`
 }
 
-type founding struct {
+type creation struct {
 	Authority   authority       `json:"authority"`
 	TrustedRoot json.RawMessage `json:"trustedRoot"`
 }
 
-func found(now time.Time) (founding, error) {
-	made, err := newAuthority(now)
+func create(now time.Time) (creation, error) {
+	result, err := newAuthority(now)
 	if err != nil {
-		return founding{}, err
+		return creation{}, err
 	}
-	trusted, err := made.trustedRoot()
-	return founding{made, trusted}, err
+	trusted, err := result.trustedRoot()
+	return creation{result, trusted}, err
 }
 
 func newAuthority(now time.Time) (authority, error) {
-	made := authority{Founded: now.UTC().Truncate(time.Second)}
-	for algorithm, places := range map[string][]*[]byte{
-		"ecdsa-p256": {&made.IssuerKey, &made.CertLogKey, &made.LogKey, &made.ClockKey},
-		"ed25519":    {&made.TileLogKey},
+	result := authority{CreatedAt: now.UTC().Truncate(time.Second)}
+	for algorithm, fields := range map[string][]*[]byte{
+		"ecdsa-p256": {&result.IssuerKey, &result.CertLogKey, &result.LogKey, &result.TSAKey},
+		"ed25519":    {&result.TileLogKey},
 	} {
-		for _, place := range places {
+		for _, field := range fields {
 			key, err := makeKey(algorithm)
 			if err != nil {
-				return made, err
+				return result, err
 			}
-			if *place, err = x509.MarshalPKCS8PrivateKey(key); err != nil {
-				return made, err
+			if *field, err = x509.MarshalPKCS8PrivateKey(key); err != nil {
+				return result, err
 			}
 		}
 	}
 	var err error
-	if made.IssuerChain, err = made.chain(nil, x509.ExtKeyUsageCodeSigning, "issuer", made.IssuerKey); err != nil {
-		return made, err
+	if result.IssuerChain, err = result.chain(nil, x509.ExtKeyUsageCodeSigning, "issuer", result.IssuerKey); err != nil {
+		return result, err
 	}
-	// A timestamp's certificate must say critically that it serves nothing else.
-	clock, err := asn1.Marshal([]asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 8}})
+	// A timestamp authority's certificate must have the critical extended key usage timeStamping only.
+	timeStamping, err := asn1.Marshal([]asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 8}})
 	if err != nil {
-		return made, err
+		return result, err
 	}
-	only := []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 37}, Critical: true, Value: clock}}
-	made.ClockChain, err = made.chain(only, x509.ExtKeyUsageTimeStamping, "clock", made.ClockKey)
-	return made, err
+	only := []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 37}, Critical: true, Value: timeStamping}}
+	result.TSAChain, err = result.chain(only, x509.ExtKeyUsageTimeStamping, "tsa", result.TSAKey)
+	return result, err
 }
 
-// chain makes a root and what it vouches for, the root last. For the issuer that is one
-// intermediate with the given key, for the clock an intermediate and a leaf with it.
+// chain creates a root and the certificates below it, the root last. For the issuer that is one
+// intermediate with the given key; for the timestamp authority an intermediate, and a leaf with it.
 func (a *authority) chain(leaf []pkix.Extension, usage x509.ExtKeyUsage, name string, last []byte) ([][]byte, error) {
 	rootKey, err := makeKey("ecdsa-p256")
 	if err != nil {
@@ -124,15 +124,15 @@ func (a *authority) template(name string, serial int64) *x509.Certificate {
 	return &x509.Certificate{
 		SerialNumber: big.NewInt(serial),
 		Subject:      pkix.Name{Organization: []string{"schedkit lab"}, CommonName: name},
-		NotBefore:    a.Founded.Add(-lifetime),
-		NotAfter:     a.Founded.Add(lifetime),
+		NotBefore:    a.CreatedAt.Add(-lifetime),
+		NotAfter:     a.CreatedAt.Add(lifetime),
 	}
 }
 
-// trustedRoot is what a verifier is given. Its form is that of Sigstore's public instance.
+// trustedRoot is for verifiers, in the format of Sigstore's public instance.
 func (a *authority) trustedRoot() (json.RawMessage, error) {
 	type object = map[string]any
-	period := object{"start": a.Founded.Add(-lifetime).Format(time.RFC3339)}
+	period := object{"start": a.CreatedAt.Add(-lifetime).Format(time.RFC3339)}
 	log := func(url, details string, private []byte) (object, error) {
 		key, err := parseKey(private)
 		if err != nil {
@@ -176,7 +176,7 @@ func (a *authority) trustedRoot() (json.RawMessage, error) {
 		"tlogs":                  []any{first, second},
 		"certificateAuthorities": []any{authorityOf("https://fulcio.lab.invalid", "issuer", a.IssuerChain)},
 		"ctlogs":                 []any{certificates},
-		"timestampAuthorities":   []any{authorityOf("https://tsa.lab.invalid", "clock", a.ClockChain)},
+		"timestampAuthorities":   []any{authorityOf("https://tsa.lab.invalid", "tsa", a.TSAChain)},
 	})
 }
 

@@ -1,4 +1,4 @@
-// The shape of a Sigstore bundle, version 0.3, as JSON; and what is said inside.
+// The JSON types of a Sigstore bundle, version 0.3, and the statement inside.
 package main
 
 import (
@@ -98,7 +98,7 @@ type checkpoint struct {
 	Envelope string `json:"envelope"`
 }
 
-// statement is what cosign v3 signs: that these digests, and nothing else, are meant.
+// statement is what cosign 3 signs, for these digests.
 func statement(kind, predicate string, digests ...string) []byte {
 	subjects := make([]string, 0, len(digests))
 	for _, digest := range digests {

@@ -1,5 +1,5 @@
-// A signer's certificate: short-lived, for an identity that an issuer vouches for, with the
-// promise of a certificate log inside.
+// A signer's certificate: short-lived, with identity and OIDC issuer, and with the signed
+// certificate timestamp (SCT) of a certificate log.
 package main
 
 import (
@@ -22,22 +22,22 @@ const validity = 10 * time.Minute
 var (
 	issuerOID    = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 1}
 	issuerV2OID  = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 8}
-	promiseOID   = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 11129, 2, 4, 2}
+	sctOID       = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 11129, 2, 4, 2}
 	ecdsaSHA256  = []byte{4, 3}
 	precertEntry = []byte{0, 1}
 )
 
-// signer is whoever a certificate is issued to.
+// signer is the subject of a certificate.
 type signer struct {
 	identity, issuer string
 	begin            time.Time
 	usage            x509.ExtKeyUsage
-	// spoiltPromise has the certificate log's signature wrong by one bit.
-	spoiltPromise bool
+	// corruptSCT flips one bit of the certificate log's signature.
+	corruptSCT bool
 }
 
-// certificate issues one. certLog is the log that promises to publish it; nil means that none does.
-func (a *authority) certificate(who signer, public crypto.PublicKey, certLog *authority) (*x509.Certificate, error) {
+// certificate issues one. certLog signs its SCT; nil means no SCT.
+func (a *authority) certificate(subject signer, public crypto.PublicKey, certLog *authority) (*x509.Certificate, error) {
 	parent, err := x509.ParseCertificate(a.IssuerChain[0])
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (a *authority) certificate(who signer, public crypto.PublicKey, certLog *au
 	if err != nil {
 		return nil, err
 	}
-	issuer, err := asn1.MarshalWithParams(who.issuer, "utf8")
+	issuer, err := asn1.MarshalWithParams(subject.issuer, "utf8")
 	if err != nil {
 		return nil, err
 	}
@@ -56,42 +56,42 @@ func (a *authority) certificate(who signer, public crypto.PublicKey, certLog *au
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial,
-		NotBefore:    who.begin,
-		NotAfter:     who.begin.Add(validity),
+		NotBefore:    subject.begin,
+		NotAfter:     subject.begin.Add(validity),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{who.usage},
+		ExtKeyUsage:  []x509.ExtKeyUsage{subject.usage},
 		ExtraExtensions: []pkix.Extension{
-			{Id: issuerOID, Value: []byte(who.issuer)},
+			{Id: issuerOID, Value: []byte(subject.issuer)},
 			{Id: issuerV2OID, Value: issuer},
 		},
 	}
-	if strings.Contains(who.identity, "://") {
-		uri, err := url.Parse(who.identity)
+	if strings.Contains(subject.identity, "://") {
+		uri, err := url.Parse(subject.identity)
 		if err != nil {
 			return nil, err
 		}
 		template.URIs = []*url.URL{uri}
 	} else {
-		template.EmailAddresses = []string{who.identity}
+		template.EmailAddresses = []string{subject.identity}
 	}
 	plain, err := certify(template, parent, public, key)
 	if err != nil || certLog == nil {
 		return plain, err
 	}
-	promise, err := certLog.promise(plain.RawTBSCertificate, parent, who.begin)
+	sct, err := certLog.sct(plain.RawTBSCertificate, parent, subject.begin)
 	if err != nil {
 		return nil, err
 	}
-	if who.spoiltPromise {
-		flip(promise.Value)
+	if subject.corruptSCT {
+		flip(sct.Value)
 	}
-	// The log signs the certificate without its promise, which then becomes the last extension:
-	// RFC 6962, 3.2 and 3.3.
-	template.ExtraExtensions = append(template.ExtraExtensions, promise)
+	// The log signs the certificate without the SCT, which then becomes the last extension: RFC 6962,
+	// 3.2 and 3.3.
+	template.ExtraExtensions = append(template.ExtraExtensions, sct)
 	return certify(template, parent, public, key)
 }
 
-func (a *authority) promise(certificate []byte, issuer *x509.Certificate, at time.Time) (pkix.Extension, error) {
+func (a *authority) sct(certificate []byte, issuer *x509.Certificate, at time.Time) (pkix.Extension, error) {
 	key, err := parseKey(a.CertLogKey)
 	if err != nil {
 		return pkix.Extension{}, err
@@ -109,12 +109,12 @@ func (a *authority) promise(certificate []byte, issuer *x509.Certificate, at tim
 	if err != nil {
 		return pkix.Extension{}, err
 	}
-	promise := bytes.Join([][]byte{{0}, hashOf(public), when, {0, 0}, ecdsaSHA256, counted(signature)}, nil)
-	list, err := asn1.Marshal(counted(counted(promise)))
-	return pkix.Extension{Id: promiseOID, Value: list}, err
+	sct := bytes.Join([][]byte{{0}, hashOf(public), when, {0, 0}, ecdsaSHA256, withLength(signature)}, nil)
+	list, err := asn1.Marshal(withLength(withLength(sct)))
+	return pkix.Extension{Id: sctOID, Value: list}, err
 }
 
-// counted puts the length in two bytes before the bytes, as TLS does.
-func counted(bytes []byte) []byte {
+// withLength prefixes the bytes with their length in two bytes, as TLS does.
+func withLength(bytes []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(bytes))), bytes...)
 }

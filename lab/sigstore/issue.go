@@ -1,4 +1,4 @@
-// Keyless signatures as asked for: a wish is filled as it stands, sensible or not.
+// Creates keyless signatures from a signatureSpec, valid or not.
 package main
 
 import (
@@ -16,177 +16,178 @@ type issueRequest struct {
 	Issuer     string `json:"issuer"`
 }
 
-// issued holds the same request filled in many ways, by the names in bundles.go and simple.go.
+// issued holds the signatures by case; bundles.go and simple.go have the cases.
 type issued struct {
 	Bundles    map[string]string `json:"bundles"`
 	Signatures map[string]simple `json:"signatures"`
 }
 
 func issue(path string, now time.Time) error {
-	asked, err := question[issueRequest]()
+	request, err := readInput[issueRequest]()
 	if err != nil {
 		return err
 	}
-	ours, err := readAuthority(path)
+	trusted, err := readAuthority(path)
 	if err != nil {
 		return err
 	}
-	stranger, err := newAuthority(now)
+	untrusted, err := newAuthority(now)
 	if err != nil {
 		return err
 	}
-	desk := desk{asked, &ours, &stranger, now}
-	bundles, err := desk.bundles()
+	generator := generator{request, &trusted, &untrusted, now}
+	bundles, err := generator.bundles()
 	if err != nil {
 		return err
 	}
-	signatures, err := desk.signatures()
-	return answer(issued{bundles, signatures}, err)
+	signatures, err := generator.signatures()
+	return writeOutput(issued{bundles, signatures}, err)
 }
 
-type desk struct {
-	asked          issueRequest
-	ours, stranger *authority
-	now            time.Time
+type generator struct {
+	request            issueRequest
+	trusted, untrusted *authority
+	now                time.Time
 }
 
-type generation int
+type logVersion int
 
 const (
-	noLog generation = iota
-	firstLog
-	secondLog
+	noLog logVersion = iota
+	rekorV1
+	rekorV2
 )
 
-// wish says who vouches for which part of a signature. A nil authority leaves its part out.
-type wish struct {
-	who         signer
+// signatureSpec says which authority issues which part of a signature. A nil authority leaves its
+// part out.
+type signatureSpec struct {
+	signer      signer
 	ca          *authority
 	certLog     *authority
 	log         *authority
-	generation  generation
+	logVersion  logVersion
 	loggedAt    time.Time
-	clock       *authority
+	tsa         *authority
 	stampedAt   time.Time
 	payload     []byte
 	payloadType string
-	// stray signs with a key that the certificate knows nothing of; the log records it faithfully.
-	stray bool
-	// misreport changes what the log records.
-	misreport func(*logged)
+	// wrongKey signs with another key than the certificate's; the log records that signature.
+	wrongKey bool
+	// changeLogged changes what the log records.
+	changeLogged func(*logged)
 }
 
-// plain is what an honest signer gets now.
-func (d *desk) plain(payload []byte) wish {
-	begin := d.now.Add(-time.Minute)
-	return wish{
-		who:         signer{identity: d.asked.Identity, issuer: d.asked.Issuer, begin: begin, usage: x509.ExtKeyUsageCodeSigning},
-		ca:          d.ours,
-		certLog:     d.ours,
-		log:         d.ours,
-		generation:  firstLog,
-		loggedAt:    d.now,
-		stampedAt:   d.now,
+// defaults is a valid signature of the requested image.
+func (g *generator) defaults(payload []byte) signatureSpec {
+	begin := g.now.Add(-time.Minute)
+	return signatureSpec{
+		signer:      signer{identity: g.request.Identity, issuer: g.request.Issuer, begin: begin, usage: x509.ExtKeyUsageCodeSigning},
+		ca:          g.trusted,
+		certLog:     g.trusted,
+		log:         g.trusted,
+		logVersion:  rekorV1,
+		loggedAt:    g.now,
+		stampedAt:   g.now,
 		payload:     payload,
 		payloadType: inToto,
 	}
 }
 
-// anHourAgo moves the certificate, and just it, to where it is long out of date.
-func (w *wish) anHourAgo() { w.who.begin = w.who.begin.Add(-time.Hour) }
+// expireAnHourAgo moves the certificate's validity back by an hour, and nothing else.
+func (w *signatureSpec) expireAnHourAgo() { w.signer.begin = w.signer.begin.Add(-time.Hour) }
 
-// second turns to the second generation, which needs a clock.
-func (w *wish) second(clock *authority) { w.generation, w.clock = secondLog, clock }
+// useRekorV2 records the signature in the Rekor v2 log, which needs a timestamp authority.
+func (w *signatureSpec) useRekorV2(tsa *authority) { w.logVersion, w.tsa = rekorV2, tsa }
 
-// pen is a key used once and its certificate.
-type pen struct {
+// oneTimeKey is a key for one signature and its certificate.
+type oneTimeKey struct {
 	key         crypto.Signer
 	certificate *x509.Certificate
 }
 
-func (w *wish) pen() (pen, error) {
+func (w *signatureSpec) newKey() (oneTimeKey, error) {
 	key, err := makeKey("ecdsa-p256")
 	if err != nil {
-		return pen{}, err
+		return oneTimeKey{}, err
 	}
-	certificate, err := w.ca.certificate(w.who, key.Public(), w.certLog)
-	if err == nil && w.stray {
+	certificate, err := w.ca.certificate(w.signer, key.Public(), w.certLog)
+	if err == nil && w.wrongKey {
 		key, err = makeKey("ecdsa-p256")
 	}
-	return pen{key, certificate}, err
+	return oneTimeKey{key, certificate}, err
 }
 
-// report is what the log is told.
-func (w *wish) report(what logged) logged {
-	if w.misreport != nil {
-		w.misreport(&what)
+// recorded is what the log gets.
+func (w *signatureSpec) recorded(what logged) logged {
+	if w.changeLogged != nil {
+		w.changeLogged(&what)
 	}
 	return what
 }
 
-func (p *pen) sign(message []byte) ([]byte, error) {
-	return p.key.Sign(rand.Reader, hashOf(message), crypto.SHA256)
+func (k *oneTimeKey) sign(message []byte) ([]byte, error) {
+	return k.key.Sign(rand.Reader, hashOf(message), crypto.SHA256)
 }
 
-func (w *wish) bundle() (*bundle, error) {
-	pen, err := w.pen()
+func (w *signatureSpec) bundle() (*bundle, error) {
+	key, err := w.newKey()
 	if err != nil {
 		return nil, err
 	}
 	message := preAuthentication(w.payloadType, w.payload)
-	signature, err := pen.sign(message)
+	signature, err := key.sign(message)
 	if err != nil {
 		return nil, err
 	}
-	made := &bundle{
+	result := &bundle{
 		MediaType: bundleType,
-		Material:  material{Certificate: &rawBytes{pen.certificate.Raw}},
+		Material:  material{Certificate: &rawBytes{key.certificate.Raw}},
 		Envelope:  &envelope{Payload: w.payload, PayloadType: w.payloadType, Signatures: []envelopeSignature{{Sig: signature}}},
 	}
-	return made, w.attest(made, logged{certificate: pen.certificate.Raw, signature: signature, message: message, envelope: made.Envelope})
+	return result, w.attest(result, logged{certificate: key.certificate.Raw, signature: signature, message: message, envelope: result.Envelope})
 }
 
-// messageBundle is what signing a file gives: no statement, so nothing says what the bytes are.
-func (w *wish) messageBundle(message []byte) (*bundle, error) {
-	pen, err := w.pen()
+// messageBundle signs a file: a bundle without a statement.
+func (w *signatureSpec) messageBundle(message []byte) (*bundle, error) {
+	key, err := w.newKey()
 	if err != nil {
 		return nil, err
 	}
-	signature, err := pen.sign(message)
+	signature, err := key.sign(message)
 	if err != nil {
 		return nil, err
 	}
-	made := &bundle{
+	result := &bundle{
 		MediaType: bundleType,
-		Material:  material{Certificate: &rawBytes{pen.certificate.Raw}},
+		Material:  material{Certificate: &rawBytes{key.certificate.Raw}},
 		Message:   &messageSignature{messageDigest{"SHA2_256", hashOf(message)}, signature},
 	}
-	return made, w.attest(made, logged{certificate: pen.certificate.Raw, signature: signature, message: message})
+	return result, w.attest(result, logged{certificate: key.certificate.Raw, signature: signature, message: message})
 }
 
-// attest adds what log and clock have to say.
-func (w *wish) attest(made *bundle, what logged) error {
-	recorded := w.report(what)
-	switch w.generation {
+// attest adds the log entry and the timestamp.
+func (w *signatureSpec) attest(result *bundle, what logged) error {
+	entered := w.recorded(what)
+	switch w.logVersion {
 	case noLog:
-	case firstLog:
-		entry, err := w.log.firstGeneration(recorded, w.loggedAt)
+	case rekorV1:
+		entry, err := w.log.rekorV1Entry(entered, w.loggedAt)
 		if err != nil {
 			return err
 		}
-		made.Material.Entries = []logEntry{entry}
-	case secondLog:
-		entry, err := w.log.secondGeneration(recorded)
+		result.Material.Entries = []logEntry{entry}
+	case rekorV2:
+		entry, err := w.log.rekorV2Entry(entered)
 		if err != nil {
 			return err
 		}
-		made.Material.Entries = []logEntry{entry}
+		result.Material.Entries = []logEntry{entry}
 	}
-	if w.clock == nil {
+	if w.tsa == nil {
 		return nil
 	}
-	response, err := w.clock.timestamp(what.signature, w.stampedAt)
-	made.Material.Timestamps = &timestamps{[]signedTimestamp{{response}}}
+	response, err := w.tsa.timestamp(what.signature, w.stampedAt)
+	result.Material.Timestamps = &timestamps{[]signedTimestamp{{response}}}
 	return err
 }
 

@@ -1,4 +1,4 @@
-// Key pairs of every kind that a policy may name, and signatures made with them.
+// Key pairs of every algorithm that a trust policy accepts, and signatures by key.
 package main
 
 import (
@@ -40,7 +40,7 @@ func makeKeys(algorithms []string) ([]keyPair, error) {
 		if err != nil {
 			return nil, err
 		}
-		pairs = append(pairs, keyPair{algorithm, armor("PRIVATE KEY", private), armor("PUBLIC KEY", public)})
+		pairs = append(pairs, keyPair{algorithm, encodePEM("PRIVATE KEY", private), encodePEM("PUBLIC KEY", public)})
 	}
 	return pairs, nil
 }
@@ -66,7 +66,7 @@ func makeKey(algorithm string) (crypto.Signer, error) {
 	return nil, fmt.Errorf("no such algorithm: %s", algorithm)
 }
 
-// signRequest asks for signatures over exactly these bytes, whatever they say.
+// signRequest asks for signatures over exactly these bytes.
 type signRequest struct {
 	Private   string `json:"private"`
 	Hash      string `json:"hash"`
@@ -75,22 +75,22 @@ type signRequest struct {
 	Statement string `json:"statement"`
 }
 
-// signed has what a `.sig` tag carries, the log's word apart, and a bundle.
+// signed has the contents of a `.sig` tag, with the log entry apart, and a bundle.
 type signed struct {
 	Signature string `json:"signature"`
-	Note      string `json:"note"`
+	LogEntry  string `json:"logEntry"`
 	Bundle    string `json:"bundle"`
 }
 
-// sign makes signatures by key; with an authority its log records them.
+// sign signs by key; if an authority is given, its log records the signatures.
 func sign(authorities []string, now time.Time) error {
-	asked, err := question[signRequest]()
+	request, err := readInput[signRequest]()
 	if err != nil {
 		return err
 	}
-	block, _ := pem.Decode([]byte(asked.Private))
+	block, _ := pem.Decode([]byte(request.Private))
 	if block == nil {
-		return errors.New("the request carries no PEM key")
+		return errors.New("the request has no PEM key")
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -100,11 +100,11 @@ func sign(authorities []string, now time.Time) error {
 	if !ok {
 		return fmt.Errorf("%T cannot sign", parsed)
 	}
-	simple, err := signMessage(key, asked.Hash, asked.Scheme, []byte(asked.Simple))
+	simple, err := signMessage(key, request.Hash, request.Scheme, []byte(request.Simple))
 	if err != nil {
 		return err
 	}
-	sig, err := signMessage(key, asked.Hash, asked.Scheme, preAuthentication(inToto, []byte(asked.Statement)))
+	sig, err := signMessage(key, request.Hash, request.Scheme, preAuthentication(inToto, []byte(request.Statement)))
 	if err != nil {
 		return err
 	}
@@ -113,30 +113,30 @@ func sign(authorities []string, now time.Time) error {
 		return err
 	}
 	hint := sha256.Sum256(public)
-	made := &bundle{
+	result := &bundle{
 		MediaType: bundleType,
 		Material:  material{PublicKey: &publicKeyHint{base64.StdEncoding.EncodeToString(hint[:])}},
-		Envelope:  &envelope{Payload: []byte(asked.Statement), PayloadType: inToto, Signatures: []envelopeSignature{{Sig: sig}}},
+		Envelope:  &envelope{Payload: []byte(request.Statement), PayloadType: inToto, Signatures: []envelopeSignature{{Sig: sig}}},
 	}
-	note := ""
+	annotation := ""
 	for _, path := range authorities {
-		ours, err := readAuthority(path)
+		trusted, err := readAuthority(path)
 		if err != nil {
 			return err
 		}
-		entry, err := ours.firstGeneration(logged{publicKey: public, signature: sig, envelope: made.Envelope}, now)
+		entry, err := trusted.rekorV1Entry(logged{publicKey: public, signature: sig, envelope: result.Envelope}, now)
 		if err != nil {
 			return err
 		}
-		made.Material.Entries = []logEntry{entry}
-		entry, err = ours.firstGeneration(logged{publicKey: public, signature: simple, message: []byte(asked.Simple)}, now)
+		result.Material.Entries = []logEntry{entry}
+		entry, err = trusted.rekorV1Entry(logged{publicKey: public, signature: simple, message: []byte(request.Simple)}, now)
 		if err != nil {
 			return err
 		}
-		note = entry.note()
+		annotation = entry.annotation()
 	}
-	text, err := json.Marshal(made)
-	return answer(signed{base64.StdEncoding.EncodeToString(simple), note, string(text)}, err)
+	text, err := json.Marshal(result)
+	return writeOutput(signed{base64.StdEncoding.EncodeToString(simple), annotation, string(text)}, err)
 }
 
 func signMessage(key crypto.Signer, hash, scheme string, message []byte) ([]byte, error) {
@@ -161,6 +161,6 @@ func signMessage(key crypto.Signer, hash, scheme string, message []byte) ([]byte
 	return key.Sign(rand.Reader, hasher.Sum(nil), options)
 }
 
-func armor(what string, bytes []byte) string {
+func encodePEM(what string, bytes []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: what, Bytes: bytes}))
 }

@@ -1,5 +1,5 @@
-// The transparency logs, of the first generation (an entry is promised and proved) and of the
-// second (proved only; somebody else tells the time), and the clock that does.
+// The transparency logs: Rekor v1 (an entry has a signed time and an inclusion proof) and Rekor v2
+// (an inclusion proof only, so the time comes from a timestamp authority); and that authority.
 package main
 
 import (
@@ -23,25 +23,25 @@ import (
 const (
 	logURL     = "https://rekor.lab.invalid"
 	tileLogURL = "https://log2025.rekor.lab.invalid"
-	// The first generation's checkpoints name the tree besides the host.
+	// The checkpoints of Rekor v1 name the tree besides the host.
 	treeSuffix = " - 1193050959916656506"
-	// Where an entry stands in the first generation's whole log, and in the tree that is proved:
-	// the two differ since it was split into shards.
+	// The index of an entry in the whole Rekor v1 log. Its index in the proved tree differs, because
+	// the log is split into shards.
 	globalIndex = 4711
 )
 
 // logged is what a log records about a signature.
 type logged struct {
 	certificate []byte // DER; or else
-	publicKey   []byte // DER, of whoever signs without a certificate
+	publicKey   []byte // DER, if there is no certificate
 	signature   []byte
 	message     []byte // what was signed
 	envelope    *envelope
 }
 
-// firstGeneration records a signature, and tells when.
-func (a *authority) firstGeneration(what logged, at time.Time) (logEntry, error) {
-	body, kind, err := what.firstBody()
+// rekorV1Entry records a signature with the time.
+func (a *authority) rekorV1Entry(what logged, at time.Time) (logEntry, error) {
+	body, kind, err := what.rekorV1Body()
 	if err != nil {
 		return logEntry{}, err
 	}
@@ -67,7 +67,7 @@ func (a *authority) firstGeneration(what logged, at time.Time) (logEntry, error)
 	return entry, err
 }
 
-// promisedEntry is what the first generation signs as its promise. Go writes the fields in this
+// promisedEntry is what Rekor v1 signs (the signed entry timestamp). Go writes the fields in this
 // order and without spaces, which is the canonical form.
 type promisedEntry struct {
 	Body           string `json:"body"`
@@ -82,10 +82,10 @@ func (e *logEntry) promised() promisedEntry {
 
 type object = map[string]any
 
-func (w *logged) firstBody() ([]byte, kindVersion, error) {
-	pem := []byte(armor("CERTIFICATE", w.certificate))
+func (w *logged) rekorV1Body() ([]byte, kindVersion, error) {
+	pem := []byte(encodePEM("CERTIFICATE", w.certificate))
 	if w.certificate == nil {
-		pem = []byte(armor("PUBLIC KEY", w.publicKey))
+		pem = []byte(encodePEM("PUBLIC KEY", w.publicKey))
 	}
 	hash := func(bytes []byte) object {
 		return object{"algorithm": "sha256", "value": hex.EncodeToString(hashOf(bytes))}
@@ -108,8 +108,8 @@ func (w *logged) firstBody() ([]byte, kindVersion, error) {
 	return body, kindVersion{kind, "0.0.1"}, err
 }
 
-// secondGeneration records a signature and keeps silent about the time.
-func (a *authority) secondGeneration(what logged) (logEntry, error) {
+// rekorV2Entry records a signature without a time.
+func (a *authority) rekorV2Entry(what logged) (logEntry, error) {
 	key, err := parseKey(a.TileLogKey)
 	if err != nil {
 		return logEntry{}, err
@@ -133,7 +133,7 @@ func (a *authority) secondGeneration(what logged) (logEntry, error) {
 	return logEntry{Index: 1, Log: logID{id}, Kind: kindVersion{"hashedrekord", "0.0.2"}, Proof: proof, Body: body}, err
 }
 
-// prove puts the entry second into a tree of two, so that there is a path to be wrong about.
+// prove puts the entry second into a tree of two, so that the proof has a hash to tamper with.
 func prove(body []byte, host, suffix string, key crypto.Signer) (*inclusionProof, error) {
 	leaf := hashOf(append([]byte{0}, body...))
 	sibling := hashOf(append([]byte{0}, "an entry of somebody else"...))
@@ -154,7 +154,7 @@ func prove(body []byte, host, suffix string, key crypto.Signer) (*inclusionProof
 	}, nil
 }
 
-// logKeyID names a log. An Ed25519 key's name depends on the log's host, as in signed notes.
+// logKeyID is a log's id. For an Ed25519 key it depends on the log's host, as in signed notes.
 func logKeyID(public crypto.PublicKey, host string) ([]byte, error) {
 	if key, edwards := public.(ed25519.PublicKey); edwards {
 		sum := sha256.Sum256(append([]byte(host+"\n\x01"), key...))
@@ -172,13 +172,13 @@ func hostOf(address string) string {
 	return parsed.Hostname()
 }
 
-// timestamp says that a signature was there at that time: RFC 3161.
+// timestamp is an RFC 3161 timestamp of a signature.
 func (a *authority) timestamp(signature []byte, at time.Time) ([]byte, error) {
-	certificate, err := x509.ParseCertificate(a.ClockChain[0])
+	certificate, err := x509.ParseCertificate(a.TSAChain[0])
 	if err != nil {
 		return nil, err
 	}
-	key, err := parseKey(a.ClockKey)
+	key, err := parseKey(a.TSAKey)
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,11 @@
-// The lab's own Sigstore, and the registry that Debian's cannot stand in for.
+// The lab's private Sigstore, and a registry with the referrers API.
 //
-// Tests of signature verification need material that no public service would ever issue: bundles
-// with exactly one flaw. This program makes it, with keys and a clock of the moment, so nothing of
-// it is committed. It speaks JSON on its standard streams; `lab::signing` is its only caller.
+// Tests of signature verification need signatures that no public service would issue: bundles with
+// exactly one flaw. This program creates them with new keys and the current time, so none is
+// committed. It reads and writes JSON on its standard streams; `lab::signing` is its only caller.
 //
-// Everything here is written against the formats, not with Sigstore's own libraries: cosign, which
-// is built from those, is the judge of whether it came out right.
+// It implements the formats without Sigstore's own libraries. cosign, which is built from those,
+// checks in the tests that the good signatures are good.
 package main
 
 import (
@@ -18,11 +18,11 @@ import (
 
 const usage = `usage:
   sigstore registry ADDRESS        serve an in-memory registry with the referrers API
-  sigstore found                   make an authority; JSON to standard output
-  sigstore issue AUTHORITY-FILE    keyless material for the request on standard input
-  sigstore keys ALGORITHM...       key pairs as PEM
+  sigstore create                  create an authority; JSON to standard output
+  sigstore issue AUTHORITY-FILE    create keyless signatures for the request on standard input
+  sigstore keys ALGORITHM...       generate key pairs; PEM in JSON
   sigstore sign [AUTHORITY-FILE]   sign the request on standard input with its key
-  sigstore regexps                 judge the (pattern, text) pairs on standard input`
+  sigstore regexps                 match the (pattern, text) pairs on standard input`
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -31,40 +31,40 @@ func main() {
 	}
 }
 
-func run(words []string) error {
-	if len(words) == 0 {
-		return fmt.Errorf("nothing to do\n%s", usage)
+func run(args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("no command given\n%s", usage)
 	}
-	verb, rest := words[0], words[1:]
+	verb, rest := args[0], args[1:]
 	switch {
 	case verb == "registry" && len(rest) == 1:
 		return serveRegistry(rest[0])
-	case verb == "found" && len(rest) == 0:
-		return answer(found(time.Now()))
+	case verb == "create" && len(rest) == 0:
+		return writeOutput(create(time.Now()))
 	case verb == "issue" && len(rest) == 1:
 		return issue(rest[0], time.Now())
 	case verb == "keys" && len(rest) > 0:
-		return answer(makeKeys(rest))
+		return writeOutput(makeKeys(rest))
 	case verb == "sign" && len(rest) <= 1:
 		return sign(rest, time.Now())
 	case verb == "regexps" && len(rest) == 0:
-		return judgeRegexps()
+		return matchRegexps()
 	}
-	return fmt.Errorf("cannot %q\n%s", words, usage)
+	return fmt.Errorf("unknown command %q\n%s", args, usage)
 }
 
-// question reads a request; a field that nobody knows is a mistake of the caller.
-func question[T any]() (T, error) {
-	var asked T
+// readInput parses the JSON on standard input; an unknown field is an error of the caller.
+func readInput[T any]() (T, error) {
+	var request T
 	decoder := json.NewDecoder(os.Stdin)
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&asked); err != nil && err != io.EOF {
-		return asked, fmt.Errorf("cannot read the request: %w", err)
+	if err := decoder.Decode(&request); err != nil && err != io.EOF {
+		return request, fmt.Errorf("cannot read the request: %w", err)
 	}
-	return asked, nil
+	return request, nil
 }
 
-func answer(value any, err error) error {
+func writeOutput(value any, err error) error {
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// What Go's regexp makes of a pattern and a text. cosign matches identities with it, so whoever
-// promises the same answers must ask it.
+// Matches patterns with Go's regexp package, as cosign does for identities. Tests compare our own
+// matching with it.
 package main
 
 import "regexp"
@@ -9,25 +9,25 @@ type pair struct {
 	Text    string `json:"text"`
 }
 
-type judgement struct {
+type regexpResult struct {
 	Valid   bool   `json:"valid"`
 	Matches bool   `json:"matches"`
 	Error   string `json:"error"`
 }
 
-func judgeRegexps() error {
-	pairs, err := question[[]pair]()
+func matchRegexps() error {
+	pairs, err := readInput[[]pair]()
 	if err != nil {
 		return err
 	}
-	judgements := make([]judgement, 0, len(pairs))
+	results := make([]regexpResult, 0, len(pairs))
 	for _, pair := range pairs {
 		expression, err := regexp.Compile(pair.Pattern)
 		if err != nil {
-			judgements = append(judgements, judgement{Error: err.Error()})
+			results = append(results, regexpResult{Error: err.Error()})
 			continue
 		}
-		judgements = append(judgements, judgement{Valid: true, Matches: expression.MatchString(pair.Text)})
+		results = append(results, regexpResult{Valid: true, Matches: expression.MatchString(pair.Text)})
 	}
-	return answer(judgements, nil)
+	return writeOutput(results, nil)
 }

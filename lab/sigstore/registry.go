@@ -1,5 +1,4 @@
-// A registry with the referrers API, which Debian's docker-registry 2.8 does not have. It forgets
-// everything when it ends.
+// An in-memory registry with the referrers API, which Debian's docker-registry 2.8 does not have.
 package main
 
 import (
@@ -11,7 +10,7 @@ import (
 )
 
 func serveRegistry(address string) error {
-	// It would write a line a request, and measurements run through here.
+	// No log line per request: measurements go through here.
 	quiet := registry.Logger(log.New(io.Discard, "", 0))
 	return http.ListenAndServe(address, registry.New(quiet, registry.WithReferrersSupport(true)))
 }

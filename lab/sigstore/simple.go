@@ -1,5 +1,5 @@
-// Signatures of cosign v2's form: a payload in a layer, everything else in its annotations. Good
-// ones, and ones with a single flaw.
+// Signatures in the format of cosign 2: a payload in a layer, everything else in its annotations.
+// Good ones, and ones with a single flaw.
 package main
 
 import (
@@ -19,11 +19,11 @@ type simple struct {
 }
 
 const (
-	signatureNote   = "dev.cosignproject.cosign/signature"
-	certificateNote = "dev.sigstore.cosign/certificate"
-	chainNote       = "dev.sigstore.cosign/chain"
-	bundleNote      = "dev.sigstore.cosign/bundle"
-	timestampNote   = "dev.sigstore.cosign/rfc3161timestamp"
+	signatureAnnotation   = "dev.cosignproject.cosign/signature"
+	certificateAnnotation = "dev.sigstore.cosign/certificate"
+	chainAnnotation       = "dev.sigstore.cosign/chain"
+	bundleAnnotation      = "dev.sigstore.cosign/bundle"
+	timestampAnnotation   = "dev.sigstore.cosign/rfc3161timestamp"
 )
 
 func simplePayload(kind, repository, digest string) []byte {
@@ -38,155 +38,155 @@ func simplePayload(kind, repository, digest string) []byte {
 	return payload
 }
 
-func (w *wish) simple() (simple, error) {
-	pen, err := w.pen()
+func (w *signatureSpec) simple() (simple, error) {
+	key, err := w.newKey()
 	if err != nil {
 		return simple{}, err
 	}
-	signature, err := pen.sign(w.payload)
+	signature, err := key.sign(w.payload)
 	if err != nil {
 		return simple{}, err
 	}
 	chain := ""
 	for _, raw := range w.ca.IssuerChain {
-		chain += armor("CERTIFICATE", raw)
+		chain += encodePEM("CERTIFICATE", raw)
 	}
-	made := simple{string(w.payload), map[string]string{
-		signatureNote:   base64.StdEncoding.EncodeToString(signature),
-		certificateNote: armor("CERTIFICATE", pen.certificate.Raw),
-		chainNote:       chain,
+	result := simple{string(w.payload), map[string]string{
+		signatureAnnotation:   base64.StdEncoding.EncodeToString(signature),
+		certificateAnnotation: encodePEM("CERTIFICATE", key.certificate.Raw),
+		chainAnnotation:       chain,
 	}}
-	if w.generation == firstLog {
-		what := w.report(logged{certificate: pen.certificate.Raw, signature: signature, message: w.payload})
-		entry, err := w.log.firstGeneration(what, w.loggedAt)
+	if w.logVersion == rekorV1 {
+		what := w.recorded(logged{certificate: key.certificate.Raw, signature: signature, message: w.payload})
+		entry, err := w.log.rekorV1Entry(what, w.loggedAt)
 		if err != nil {
-			return made, err
+			return result, err
 		}
-		made.Annotations[bundleNote] = entry.note()
+		result.Annotations[bundleAnnotation] = entry.annotation()
 	}
-	if w.clock != nil {
-		// The clock stamps the signature as it is written in the annotation's bytes.
-		response, err := w.clock.timestamp(signature, w.stampedAt)
+	if w.tsa != nil {
+		// The timestamp authority stamps the signature as it is written in the annotation's bytes.
+		response, err := w.tsa.timestamp(signature, w.stampedAt)
 		if err != nil {
-			return made, err
+			return result, err
 		}
-		note, _ := json.Marshal(object{"SignedRFC3161Timestamp": response})
-		made.Annotations[timestampNote] = string(note)
+		annotation, _ := json.Marshal(object{"SignedRFC3161Timestamp": response})
+		result.Annotations[timestampAnnotation] = string(annotation)
 	}
-	return made, nil
+	return result, nil
 }
 
-// note is the log's word as an annotation carries it.
-func (e *logEntry) note() string {
-	note, _ := json.Marshal(object{"SignedEntryTimestamp": e.Promise.Timestamp, "Payload": e.promised()})
-	return string(note)
+// annotation is the log entry as an annotation carries it.
+func (e *logEntry) annotation() string {
+	annotation, _ := json.Marshal(object{"SignedEntryTimestamp": e.Promise.Timestamp, "Payload": e.promised()})
+	return string(annotation)
 }
 
 type simpleCase struct {
 	name   string
-	change func(*wish)
+	change func(*signatureSpec)
 	tamper func(*simple)
 }
 
-func (d *desk) simpleCases(other simple) []simpleCase {
-	keep, leave := func(*wish) {}, func(*simple) {}
-	saying := func(kind, repository, digest string) func(*wish) {
-		return func(w *wish) { w.payload = simplePayload(kind, repository, digest) }
+func (g *generator) simpleCases(other simple) []simpleCase {
+	keep, leave := func(*signatureSpec) {}, func(*simple) {}
+	withPayload := func(kind, repository, digest string) func(*signatureSpec) {
+		return func(w *signatureSpec) { w.payload = simplePayload(kind, repository, digest) }
 	}
-	repository, digest, unrelated := d.asked.Repository, d.asked.Digest, "sha256:"+strings.Repeat("ab", 32)
-	without := func(note string) func(*simple) { return func(s *simple) { delete(s.Annotations, note) } }
-	borrow := func(note string) func(*simple) {
-		return func(s *simple) { s.Annotations[note] = other.Annotations[note] }
+	repository, digest, unrelated := g.request.Repository, g.request.Digest, "sha256:"+strings.Repeat("ab", 32)
+	without := func(annotation string) func(*simple) { return func(s *simple) { delete(s.Annotations, annotation) } }
+	borrow := func(annotation string) func(*simple) {
+		return func(s *simple) { s.Annotations[annotation] = other.Annotations[annotation] }
 	}
-	edit := func(note, old, new string) func(*simple) {
-		return func(s *simple) { s.Annotations[note] = strings.Replace(s.Annotations[note], old, new, 1) }
+	edit := func(annotation, old, new string) func(*simple) {
+		return func(s *simple) { s.Annotations[annotation] = strings.Replace(s.Annotations[annotation], old, new, 1) }
 	}
 	return []simpleCase{
 		{"good", keep, leave},
-		{"good-timestamp", func(w *wish) { w.clock = d.ours }, leave},
-		{"good-expired-since", func(w *wish) { w.anHourAgo(); w.loggedAt = d.now.Add(-time.Hour) }, leave},
-		{"no-chain", keep, without(chainNote)},
+		{"good-timestamp", func(w *signatureSpec) { w.tsa = g.trusted }, leave},
+		{"good-expired-since", func(w *signatureSpec) { w.expireAnHourAgo(); w.loggedAt = g.now.Add(-time.Hour) }, leave},
+		{"no-chain", keep, without(chainAnnotation)},
 
-		{"other-identity", func(w *wish) { w.who.identity = strangerIdentity }, leave},
-		{"other-issuer", func(w *wish) { w.who.issuer = strangerIssuer }, leave},
+		{"other-identity", func(w *signatureSpec) { w.signer.identity = otherIdentity }, leave},
+		{"other-issuer", func(w *signatureSpec) { w.signer.issuer = otherIssuer }, leave},
 
-		{"foreign-ca", func(w *wish) { w.ca = d.stranger }, leave},
-		{"foreign-log", func(w *wish) { w.log = d.stranger }, leave},
-		{"foreign-sct", func(w *wish) { w.certLog = d.stranger }, leave},
-		{"foreign-timestamp", func(w *wish) { w.clock = d.stranger }, leave},
-		{"not-for-signing-code", func(w *wish) { w.who.usage = x509.ExtKeyUsageServerAuth }, leave},
+		{"foreign-ca", func(w *signatureSpec) { w.ca = g.untrusted }, leave},
+		{"foreign-log", func(w *signatureSpec) { w.log = g.untrusted }, leave},
+		{"foreign-sct", func(w *signatureSpec) { w.certLog = g.untrusted }, leave},
+		{"foreign-timestamp", func(w *signatureSpec) { w.tsa = g.untrusted }, leave},
+		{"not-for-signing-code", func(w *signatureSpec) { w.signer.usage = x509.ExtKeyUsageServerAuth }, leave},
 
-		{"no-log-entry", func(w *wish) { w.generation = noLog }, leave},
-		{"no-log-entry-but-timestamp", func(w *wish) { w.generation = noLog; w.clock = d.ours }, leave},
-		{"tampered-sct", func(w *wish) { w.who.spoiltPromise = true }, leave},
-		{"no-sct", func(w *wish) { w.certLog = nil }, leave},
-		{"no-certificate", keep, without(certificateNote)},
-		{"no-signature", keep, without(signatureNote)},
+		{"no-log-entry", func(w *signatureSpec) { w.logVersion = noLog }, leave},
+		{"no-log-entry-but-timestamp", func(w *signatureSpec) { w.logVersion = noLog; w.tsa = g.trusted }, leave},
+		{"tampered-sct", func(w *signatureSpec) { w.signer.corruptSCT = true }, leave},
+		{"no-sct", func(w *signatureSpec) { w.certLog = nil }, leave},
+		{"no-certificate", keep, without(certificateAnnotation)},
+		{"no-signature", keep, without(signatureAnnotation)},
 
-		{"expired-no-time", func(w *wish) { w.generation = noLog; w.anHourAgo() }, leave},
-		{"expired-when-logged", func(w *wish) { w.anHourAgo() }, leave},
-		{"logged-before-valid", func(w *wish) { w.loggedAt = d.now.Add(-time.Hour) }, leave},
+		{"expired-no-time", func(w *signatureSpec) { w.logVersion = noLog; w.expireAnHourAgo() }, leave},
+		{"expired-when-logged", func(w *signatureSpec) { w.expireAnHourAgo() }, leave},
+		{"logged-before-valid", func(w *signatureSpec) { w.loggedAt = g.now.Add(-time.Hour) }, leave},
 
-		{"wrong-digest", saying(simpleKind, repository, unrelated), leave},
-		{"wrong-kind", saying("something else", repository, digest), leave},
-		{"other-repository", saying(simpleKind, "somewhere.invalid/else", digest), leave},
-		{"payload-no-json", func(w *wish) { w.payload = []byte("signed") }, leave},
+		{"wrong-digest", withPayload(simpleKind, repository, unrelated), leave},
+		{"wrong-kind", withPayload("something else", repository, digest), leave},
+		{"other-repository", withPayload(simpleKind, "somewhere.invalid/else", digest), leave},
+		{"payload-no-json", func(w *signatureSpec) { w.payload = []byte("signed") }, leave},
 
-		{"tampered-payload", saying(simpleKind, repository, unrelated), func(s *simple) {
+		{"tampered-payload", withPayload(simpleKind, repository, unrelated), func(s *simple) {
 			s.Payload = string(simplePayload(simpleKind, repository, digest))
 		}},
 		{"tampered-signature", keep, func(s *simple) {
-			signature, _ := base64.StdEncoding.DecodeString(s.Annotations[signatureNote])
+			signature, _ := base64.StdEncoding.DecodeString(s.Annotations[signatureAnnotation])
 			flip(signature)
-			s.Annotations[signatureNote] = base64.StdEncoding.EncodeToString(signature)
+			s.Annotations[signatureAnnotation] = base64.StdEncoding.EncodeToString(signature)
 		}},
 		{"tampered-set", keep, func(s *simple) {
-			var note map[string]json.RawMessage
-			_ = json.Unmarshal([]byte(s.Annotations[bundleNote]), &note)
+			var annotation map[string]json.RawMessage
+			_ = json.Unmarshal([]byte(s.Annotations[bundleAnnotation]), &annotation)
 			var set []byte
-			_ = json.Unmarshal(note["SignedEntryTimestamp"], &set)
+			_ = json.Unmarshal(annotation["SignedEntryTimestamp"], &set)
 			flip(set)
-			note["SignedEntryTimestamp"], _ = json.Marshal(set)
-			text, _ := json.Marshal(note)
-			s.Annotations[bundleNote] = string(text)
+			annotation["SignedEntryTimestamp"], _ = json.Marshal(set)
+			text, _ := json.Marshal(annotation)
+			s.Annotations[bundleAnnotation] = string(text)
 		}},
-		{"tampered-log-index", keep, edit(bundleNote, `"logIndex":4711`, `"logIndex":4712`)},
-		{"corrupt-log-entry", keep, edit(bundleNote, `{`, ``)},
+		{"tampered-log-index", keep, edit(bundleAnnotation, `"logIndex":4711`, `"logIndex":4712`)},
+		{"corrupt-log-entry", keep, edit(bundleAnnotation, `{`, ``)},
 
-		{"signature-by-another-key", func(w *wish) { w.stray = true }, leave},
-		{"logged-another-payload", func(w *wish) {
-			w.misreport = func(l *logged) { l.message = []byte("something else") }
+		{"signature-by-another-key", func(w *signatureSpec) { w.wrongKey = true }, leave},
+		{"logged-another-payload", func(w *signatureSpec) {
+			w.changeLogged = func(l *logged) { l.message = []byte("something else") }
 		}, leave},
-		{"logged-another-signature", func(w *wish) {
-			w.misreport = func(l *logged) { l.signature = []byte("something else") }
+		{"logged-another-signature", func(w *signatureSpec) {
+			w.changeLogged = func(l *logged) { l.signature = []byte("something else") }
 		}, leave},
-		{"logged-another-certificate", func(w *wish) {
-			w.misreport = func(l *logged) { l.certificate = d.ours.IssuerChain[0] }
+		{"logged-another-certificate", func(w *signatureSpec) {
+			w.changeLogged = func(l *logged) { l.certificate = g.trusted.IssuerChain[0] }
 		}, leave},
 
-		{"entry-of-another", keep, borrow(bundleNote)},
-		{"certificate-of-another", keep, borrow(certificateNote)},
-		{"signature-of-another", keep, borrow(signatureNote)},
+		{"entry-of-another", keep, borrow(bundleAnnotation)},
+		{"certificate-of-another", keep, borrow(certificateAnnotation)},
+		{"signature-of-another", keep, borrow(signatureAnnotation)},
 	}
 }
 
-func (d *desk) signatures() (map[string]simple, error) {
-	honest := simplePayload(simpleKind, d.asked.Repository, d.asked.Digest)
-	plain := d.plain(honest)
-	other, err := plain.simple()
+func (g *generator) signatures() (map[string]simple, error) {
+	goodPayload := simplePayload(simpleKind, g.request.Repository, g.request.Digest)
+	defaults := g.defaults(goodPayload)
+	other, err := defaults.simple()
 	if err != nil {
 		return nil, err
 	}
-	made := map[string]simple{}
-	for _, each := range d.simpleCases(other) {
-		wish := d.plain(honest)
-		each.change(&wish)
-		signature, err := wish.simple()
+	result := map[string]simple{}
+	for _, each := range g.simpleCases(other) {
+		spec := g.defaults(goodPayload)
+		each.change(&spec)
+		signature, err := spec.simple()
 		if err != nil {
 			return nil, err
 		}
 		each.tamper(&signature)
-		made[each.name] = signature
+		result[each.name] = signature
 	}
-	return made, nil
+	return result, nil
 }

@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! The arguments of the `lab` command.
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ use lab::{Goal, LabSpec, Scheduler, Signing, State, Topology};
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Which lab: several can run side by side.
+    /// Name of the lab: several can run at the same time.
     #[arg(long, global = true, default_value = "default", env = "SCHEDKIT_LAB", value_parser = lab_name)]
     name: String,
-    /// Folder of the running labs' state.
+    /// Folder of the labs' state.
     #[arg(
         long,
         global = true,
@@ -31,33 +31,32 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "Examples:
   lab up --nodes 2                    a cluster of two nodes; Ctrl-C ends it
   lab up --detach                     the same with one node, in the background
-  lab up --topology machine             one virtual machine without Kubernetes
-  lab up --topology registry            registries only, with scheduler images in them
+  lab up --topology machine           one virtual machine without Kubernetes
+  lab up --topology registry          registries only, with scheduler images in them
   lab exec node1 -- cat /sys/kernel/sched_ext/state
   lab cp ./scx_mine node1:/tmp/       copy a file to a node
-  lab logs node1/kubelet              what the kubelet there says
+  lab logs node1/kubelet              the kubelet's log
   KUBECONFIG=.lab/default/kubeconfig kubectl get nodes
   lab down                            end it
 
 Environment:
-  SCHEDKIT_CACHE      folder of what is kept between labs [~/.cache/schedkit-lab]
-  SCHEDKIT_LAB_ACCEL  QEMU's accelerator [tcg,thread=multi]";
+  SCHEDKIT_CACHE      folder of the parts that labs share [default: ~/.cache/schedkit-lab]
+  SCHEDKIT_LAB_ACCEL  QEMU's accelerator [default: tcg,thread=multi]";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Bring a lab up and hold it until Ctrl-C.
+    /// Start a lab and keep it until Ctrl-C.
     Up(Up),
-    /// Fetch and build everything that `up` would need, and start nothing.
-    Prepare(Wanted),
-    /// Show what runs, and whether it answers.
+    /// Fetch and build everything that `up` needs, without starting a lab.
+    Prepare(SpecArgs),
+    /// Show whether the lab's services and nodes respond.
     Status {
-        /// How to print it.
+        /// Output format.
         #[arg(short, long, value_enum, default_value_t = Output::Text)]
         output: Output,
     },
-    /// Run a command on a node; its exit code becomes ours.
+    /// Run a command on a node; exits with the command's exit code.
     Exec {
-        /// The node.
         node: String,
         /// The command and its arguments.
         #[arg(last = true, required = true)]
@@ -70,126 +69,108 @@ pub(crate) enum Verb {
         /// A path here, or NODE:PATH.
         to: String,
     },
-    /// Talk to a node's serial console; Ctrl-] leaves it.
-    Console {
-        /// The node.
-        node: String,
-    },
-    /// Print a log; without a name, list what there is.
+    /// Connect to a node's serial console; Ctrl-] disconnects.
+    Console { node: String },
+    /// Print a log; without a name, list the logs.
     Logs {
         /// kube-apiserver, node1 (its console), node1/kubelet, …
         what: Option<String>,
     },
     /// End a lab.
     Down,
-    /// List the kernels that Debian offers, the newest of each series.
+    /// List the kernels in Debian's archive, the newest of each series.
     Kernels,
-    /// Print where a program is that `make` and the tests use, fetched or built first when it is missing.
+    /// Print the path of a program that `make` and the tests use; fetch or build it if it is missing.
     Tool {
-        /// Which one.
         #[arg(value_enum)]
         tool: Tool,
     },
-    /// Carry bytes between our standard streams and a node's serial line; for ssh, not for people.
+    /// Connect standard input and output to a node's serial line; ssh runs it.
     #[command(hide = true)]
-    Line {
-        /// The line's socket.
-        socket: PathBuf,
-    },
-    /// What `up` starts in namespaces of its own; not for people.
+    Line { socket: PathBuf },
+    /// The process that holds a lab; `up` starts it in its own namespaces.
     #[command(hide = true)]
     Supervisor,
 }
 
-/// A program that no lab runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Tool {
-    /// Puts manifests together.
     Kustomize,
-    /// Installs charts.
     Helm,
-    /// Scrapes and watches; promtool is beside it.
+    /// In the same folder as promtool.
     Prometheus,
 }
 
-/// What a lab consists of.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Wanted {
-    /// How many nodes.
+pub(crate) struct SpecArgs {
+    /// Number of nodes.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
     nodes: u8,
     /// Kernel series (6.18) or exact release; see `lab kernels`.
     #[arg(long, default_value = DEFAULT_KERNEL, value_name = "VERSION")]
     kernel: String,
-    /// How much of a cluster.
+    /// Which parts of a cluster the lab has.
     #[arg(long, value_enum, default_value_t = Topology::Cluster)]
     topology: Topology,
-    /// Which schedulers' images the registry holds; repeat for several.
+    /// Scheduler whose image the registry holds; may be repeated.
     #[arg(long = "scheduler", value_enum, default_values_t = [Scheduler::ScxLab], value_name = "NAME")]
     schedulers: Vec<Scheduler>,
-    /// Let kwok play nodes that are objects only: create Nodes labelled lab.schedkit.io/kwok=true.
+    /// Simulate the kubelets of nodes with the label lab.schedkit.io/kwok=true.
     #[arg(long)]
     kwok: bool,
-    /// Which programs that sign and verify to hold ready; cosign takes a quarter of an hour to build.
-    #[arg(long, value_enum, default_value_t = Signing::None, value_name = "PROGRAMS")]
-    signing: Signing,
+    /// Provide cosign 2 and 3 and a private Sigstore.
+    #[arg(long)]
+    signing: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Up {
     #[command(flatten)]
-    wanted: Wanted,
-    /// Return when the lab is ready and leave it running; `lab down` ends it.
+    spec: SpecArgs,
+    /// Return when the lab is ready and leave it running until `lab down`.
     #[arg(long)]
     pub(crate) detach: bool,
-    /// Fixed port of the API server on 127.0.0.1 [default: any free one].
+    /// Port of the API server on 127.0.0.1 [default: any free one].
     #[arg(long, value_name = "PORT")]
     api_port: Option<u16>,
-    /// Fixed port of the registry on 127.0.0.1 [default: any free one].
+    /// Port of the registry on 127.0.0.1 [default: any free one].
     #[arg(long, value_name = "PORT")]
     registry_port: Option<u16>,
 }
 
-/// How to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// For people.
     Text,
-    /// For programs.
     Json,
 }
 
 impl Args {
-    /// The state of the lab that is meant.
     pub(crate) fn state(&self) -> State {
         State::new(self.default_spec().state)
     }
 
-    /// The cache that is meant.
     pub(crate) fn cache(&self) -> Cache {
         Cache::new(self.default_spec().cache)
     }
 
-    /// The order for `up`.
     pub(crate) fn spec(&self, up: &Up) -> LabSpec {
         LabSpec {
             api_port: up.api_port,
             registry_port: up.registry_port,
             goal: Goal::Running,
-            ..self.prepare_spec(&up.wanted)
+            ..self.prepare_spec(&up.spec)
         }
     }
 
-    /// The order for `prepare`.
-    pub(crate) fn prepare_spec(&self, wanted: &Wanted) -> LabSpec {
+    pub(crate) fn prepare_spec(&self, args: &SpecArgs) -> LabSpec {
         LabSpec {
             goal: Goal::Prepared,
-            topology: wanted.topology,
-            nodes: wanted.nodes,
-            kernel: wanted.kernel.clone(),
-            schedulers: wanted.schedulers.clone(),
-            kwok: wanted.kwok,
-            signing: wanted.signing,
+            topology: args.topology,
+            nodes: args.nodes,
+            kernel: args.kernel.clone(),
+            schedulers: args.schedulers.clone(),
+            kwok: args.kwok,
+            signing: args.signing,
             ..self.default_spec()
         }
     }
@@ -199,7 +180,7 @@ impl Args {
     }
 }
 
-/// A name becomes a folder and part of messages, so it is kept plain.
+/// The name is also that of a folder.
 fn lab_name(name: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if !name.is_empty() && name.len() <= 40 && name.chars().all(plain) {
@@ -216,12 +197,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_definition_is_sound() {
+    fn clap_accepts_the_definition() {
         Args::command().debug_assert();
     }
 
     #[test]
-    fn a_name_is_no_path() {
+    fn a_name_cannot_be_a_path() {
         assert!(lab_name("ci-1").is_ok());
         for bad in ["", "..", "a/b", "A", "a b", &"x".repeat(41)] {
             assert!(lab_name(bad).is_err(), "{bad:?}");

@@ -1,13 +1,13 @@
-//! What was built or fetched once is kept for every later lab of this user.
+//! Keeps what was built or fetched, for every later lab of this user.
 //!
 //! ```text
-//! CACHE/<name>/<key>/…   a finished part; it appears whole or not at all
-//! CACHE/making/<name>-<key>/   a part being made; left behind only by a kill, removed by the next maker
-//! CACHE/locks/<name>-<key>     held while a part is made; the kernel lets go of it when its holder dies
-//! CACHE/logs/<name>.log        what the programs that made it said
+//! CACHE/<name>/<key>/…         a finished part; it appears by rename
+//! CACHE/making/<name>-<key>/   a part being built; left only by a killed process, deleted by the next
+//! CACHE/locks/<name>-<key>     locked while a part is built; the lock ends with its process
+//! CACHE/logs/<name>.log        the output of the programs that built it
 //! ```
 //!
-//! The key is a hash of the part's recipe: change the recipe and just that part is made anew.
+//! The key is a hash of everything the part is built from: if that changes, the part is built again.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,23 +18,21 @@ use sha2::{Digest, Sha256};
 
 use crate::progress::Reporter;
 
-/// A folder of finished parts.
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
 }
 
-/// The fingerprint of a recipe.
+/// A hash of everything a part is built from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key(String);
 
 impl Key {
-    /// A key over everything that goes into a part. LabSpec matters; borders between the
-    /// ingredients count, so that `["ab", "c"]` and `["a", "bc"]` differ.
-    pub fn of<I: AsRef<[u8]>>(ingredients: impl IntoIterator<Item = I>) -> Self {
+    /// Hashes the inputs with their lengths, so that `["ab", "c"]` and `["a", "bc"]` differ.
+    pub fn of<I: AsRef<[u8]>>(inputs: impl IntoIterator<Item = I>) -> Self {
         let mut hash = Sha256::new();
-        for ingredient in ingredients {
-            let bytes = ingredient.as_ref();
+        for input in inputs {
+            let bytes = input.as_ref();
             hash.update((bytes.len() as u64).to_le_bytes());
             hash.update(bytes);
         }
@@ -47,16 +45,14 @@ impl Key {
         )
     }
 
-    /// The key as it appears in a path.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The cache's folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot use {path} in the cache: check its owner and the disk, or choose another folder with SCHEDKIT_CACHE"
+    "cannot read or write {path} in the cache: check its owner and that the disk is not full, or choose another folder with SCHEDKIT_CACHE"
 )]
 pub struct CacheError {
     path: PathBuf,
@@ -64,25 +60,24 @@ pub struct CacheError {
 }
 
 impl Cache {
-    /// The cache in this folder; made when the first part is.
+    /// The folder is created with the first part.
     pub fn new(root: PathBuf) -> Self {
         Self { root }
     }
 
-    /// The folder itself.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where a finished part is, if it is there.
+    /// The folder of a finished part, if the cache has it.
     pub fn find(&self, name: &str, key: &Key) -> Option<PathBuf> {
         let path = self.root.join(name).join(key.as_str());
         path.is_dir().then_some(path)
     }
 
-    /// Gives the finished part, making it first when it is missing. `make` fills an empty
-    /// folder; if it fails or is killed the part does not exist. Of several processes that
-    /// want the same part one makes it and the others wait, and say so.
+    /// The folder of a finished part. If the cache does not have it, `make` fills an empty folder; if
+    /// `make` fails or is killed, the part does not exist. Of several processes that need the same
+    /// part one builds it, and the others report that they wait.
     pub fn part<E: From<CacheError>>(
         &self,
         name: &str,
@@ -93,18 +88,18 @@ impl Cache {
         if let Some(path) = self.find(name, key) {
             return Ok(path);
         }
-        // A name may have several levels; the places where it is made and locked have one.
+        // A name may have several levels; in `making` and `locks` it has one.
         let flat = format!("{}-{}", name.replace('/', "-"), key.as_str());
         let _lock = match self.try_lock(&flat)? {
             Some(lock) => lock,
-            None => reporter.step(format!("waiting for another lab to make {name}"), || {
+            None => reporter.step(format!("waiting for another lab to build {name}"), || {
                 self.lock(&flat)
             })?,
         };
         if let Some(path) = self.find(name, key) {
             return Ok(path);
         }
-        self.sweep();
+        self.delete_leftovers();
         let making = self.root.join("making").join(&flat);
         self.at(&making, || fresh_folder(&making))?;
         let made = make(&making);
@@ -120,14 +115,14 @@ impl Cache {
         Ok(finished)
     }
 
-    /// Removes what killed makers left behind: whatever is being made has its lock held.
-    fn sweep(&self) {
+    /// Deletes what killed processes left: a part that is being built is locked.
+    fn delete_leftovers(&self) {
         for entry in fs::read_dir(self.root.join("making"))
             .into_iter()
             .flatten()
             .flatten()
         {
-            if let Ok(Some(_free)) = self.try_lock(&entry.file_name().to_string_lossy()) {
+            if let Ok(Some(_lock)) = self.try_lock(&entry.file_name().to_string_lossy()) {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
@@ -141,7 +136,7 @@ impl Cache {
             .then_some(file))
     }
 
-    /// Holds a name for as long as the returned file lives.
+    /// Waits for the lock of a name and holds it until the returned file is dropped.
     pub fn lock(&self, name: &str) -> Result<File, CacheError> {
         let path = self.folder("locks")?.join(name);
         self.at(&path, || {
@@ -151,12 +146,12 @@ impl Cache {
         })
     }
 
-    /// Where the programs that make a part write what they have to say.
+    /// The log of the programs that build a part.
     pub fn log(&self, name: &str) -> PathBuf {
         self.root.join("logs").join(format!("{name}.log"))
     }
 
-    /// A folder of the cache that is not a part: a working area that may hold anything.
+    /// A folder in the cache that is not a part.
     pub fn folder(&self, name: &str) -> Result<PathBuf, CacheError> {
         let path = self.root.join(name);
         self.at(&path, || fs::create_dir_all(&path))?;
@@ -195,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn borders_between_ingredients_count() {
+    fn the_lengths_of_the_inputs_count() {
         assert_ne!(Key::of(["ab", "c"]), Key::of(["a", "bc"]));
         assert_eq!(Key::of(["ab", "c"]), Key::of(["ab", "c"]));
     }
 
     #[test]
-    fn a_part_is_made_once_and_found_again() {
+    fn a_part_is_built_once_and_found_again() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(folder.path().join("cache"));
         let made = AtomicUsize::new(0);
@@ -220,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_failed_leaves_nothing() {
+    fn a_failed_build_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(folder.path().to_owned());
         let failed = cache.part("bread", &key("rye"), &quiet(), |dir| {
@@ -239,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_of_a_killed_maker_are_cleared() {
+    fn leftovers_of_a_killed_build_are_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(folder.path().to_owned());
         let left = folder
@@ -257,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn two_makers_do_the_work_once() {
+    fn of_several_builders_one_builds() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(folder.path().to_owned());
         let made = AtomicUsize::new(0);

@@ -1,45 +1,27 @@
-//! Runs other programs, and turns their failure into a message with their last words.
-//!
-//! Everything the lab does to the machine goes through here or through [`crate::service`] (for
-//! what keeps running). It never runs a shell.
+//! Runs other programs to their end, and turns failure into an error with the end of their output.
+//! [`crate::service`] is for programs that keep running. No shell is involved.
 
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// How many lines of a failed program's output are worth showing.
+/// How many lines of a failed program's output the error shows.
 const TAIL_LINES: usize = 12;
 
-/// Why a program did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The program could not be started at all.
     #[error("cannot start {program}")]
-    Start {
-        /// Its name.
-        program: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The program said no.
+    Start { program: String, source: io::Error },
     #[error("`{command}` failed with {status}{output_tail}")]
     Failed {
-        /// The program and its arguments.
         command: String,
-        /// How it ended.
         status: ExitStatus,
-        /// Its last lines, each on a line of its own and indented; may be empty.
+        /// See [`output_tail`].
         output_tail: String,
     },
-    /// The file that takes its output could not be written.
-    #[error("cannot write {path}")]
-    Log {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error("cannot write the log {path}: check its owner and that the disk is not full")]
+    Log { path: PathBuf, source: io::Error },
 }
 
 /// Runs a program to its end, its output appended to `log`.
@@ -57,14 +39,14 @@ pub fn run(command: &mut Command, log: &Path) -> Result<(), CommandError> {
         return Ok(());
     }
     let text = std::fs::read(log).unwrap_or_default();
-    // What stood there before was said by others.
+    // Only what this program has appended.
     let own = text
         .get(usize::try_from(begin).unwrap_or(0)..)
         .unwrap_or_default();
     Err(failed(command, status, &String::from_utf8_lossy(own)))
 }
 
-/// Runs a program to its end and gives what it wrote to standard output.
+/// Runs a program to its end and returns its standard output.
 pub fn read(command: &mut Command) -> Result<String, CommandError> {
     let output = command
         .stdin(Stdio::null())
@@ -77,7 +59,7 @@ pub fn read(command: &mut Command) -> Result<String, CommandError> {
     Err(failed(command, output.status, &errors))
 }
 
-/// Opens a log for appending, making its folder when it is missing.
+/// Opens a log for appending and creates its folder.
 pub fn append(log: &Path) -> Result<std::fs::File, CommandError> {
     let open = || {
         if let Some(folder) = log.parent() {
@@ -91,7 +73,7 @@ pub fn append(log: &Path) -> Result<std::fs::File, CommandError> {
     })
 }
 
-/// The last non-empty lines of a text, indented, ready to stand under a message.
+/// The last non-empty lines of a text, each after a line break and indented; may be empty.
 pub fn output_tail(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()
@@ -111,12 +93,12 @@ fn start_error(command: &Command, source: io::Error) -> CommandError {
 }
 
 fn failed(command: &Command, status: ExitStatus, text: &str) -> CommandError {
-    let words: Vec<_> = std::iter::once(command.get_program())
+    let argv: Vec<_> = std::iter::once(command.get_program())
         .chain(command.get_args())
-        .map(|word| word.to_string_lossy().into_owned())
+        .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
     CommandError::Failed {
-        command: words.join(" "),
+        command: argv.join(" "),
         status,
         output_tail: output_tail(text),
     }
@@ -127,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_carries_the_last_words() {
+    fn a_failure_has_the_end_of_the_output() {
         let error = read(Command::new("sh").args(["-c", "echo one >&2; echo two >&2; exit 3"]))
             .unwrap_err()
             .to_string();
@@ -136,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_earlier_programs_are_not_repeated() {
+    fn the_output_of_earlier_programs_is_not_shown() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         run(Command::new("echo").arg("before"), &log).unwrap();
@@ -156,8 +138,8 @@ mod tests {
     #[test]
     fn only_the_last_lines_are_shown() {
         let text: String = (0..100).map(|n| format!("line {n}\n\n")).collect();
-        let words = output_tail(&text);
-        assert_eq!(words.lines().count(), TAIL_LINES + 1);
-        assert!(words.ends_with("line 99"));
+        let tail = output_tail(&text);
+        assert_eq!(tail.lines().count(), TAIL_LINES + 1);
+        assert!(tail.ends_with("line 99"));
     }
 }

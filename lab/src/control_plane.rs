@@ -1,4 +1,4 @@
-//! etcd, the API server, the controller manager and the scheduler: real ones, for one lab.
+//! Starts etcd, the API server, the controller manager and the scheduler of one lab.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::kwok;
 use crate::network::{self, API};
-use crate::parts::kube::Binaries;
+use crate::parts::kube::KubeBinaries;
 use crate::pki::{self, Identity, Pki, PkiError};
 use crate::service::{Service, ServiceError};
 use crate::state::State;
@@ -16,27 +16,24 @@ use crate::state::State;
 const ETCD: &str = "http://127.0.0.1:2379";
 const PEER: &str = "http://127.0.0.1:2380";
 
-/// Generous, because emulated nodes boot on the same processors meanwhile.
+/// Long, because emulated nodes boot on the same processors meanwhile.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Why the control plane is not there.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlPlaneError {
-    /// One of its programs failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// Its certificates failed.
     #[error(transparent)]
     Pki(#[from] PkiError),
-    /// A configuration could not be written.
-    #[error("cannot write the configuration of the control plane")]
+    #[error("cannot write the configuration of the control plane: check that the disk is not full")]
     Io(#[from] io::Error),
 }
 
-/// Starts all four and waits until the API server says it is ready and the others listen.
+/// Starts all four, and kwok if its program is given. Waits until the API server reports ready and
+/// the others listen. `outside` is the API server's URL on this machine's loopback.
 pub fn start(
     state: &State,
-    binaries: &Binaries,
+    kube: &KubeBinaries,
     pki: &Pki,
     outside: &str,
     kwok: Option<&Path>,
@@ -44,10 +41,10 @@ pub fn start(
     let inside = format!("https://{API}");
     let admin = pki.client("admin", "admin", "system:masters")?;
     write_kubeconfig(&state.path("kubeconfig"), outside, pki, &admin)?;
-    let etcd = start_etcd(state, binaries)?;
-    let pace = Pace::of(kwok);
-    let mut api_server = start_api_server(state, binaries, pki, pace)?;
-    let (kubectl, config) = (binaries.program("kubectl"), state.path("kubeconfig"));
+    let etcd = start_etcd(state, kube)?;
+    let load = Load::of(kwok);
+    let mut api_server = start_api_server(state, kube, pki, load)?;
+    let (kubectl, config) = (kube.program("kubectl"), state.path("kubeconfig"));
     let server = inside.clone();
     let readyz = move || {
         network::without_proxies(&kubectl)
@@ -65,51 +62,53 @@ pub fn start(
             .is_ok_and(|output| output.status.success())
     };
     api_server.ready_when(TIMEOUT, move || listens(API) && readyz())?;
-    let mut controller_manager = start_controller_manager(state, binaries, pki, &inside, pace)?;
-    let mut scheduler = start_scheduler(state, binaries, pki, &inside, pace)?;
-    let own = |port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
-    controller_manager.ready_when(TIMEOUT, move || listens(own(10257)))?;
-    scheduler.ready_when(TIMEOUT, move || listens(own(10259)))?;
+    let mut controller_manager = start_controller_manager(state, kube, pki, &inside, load)?;
+    let mut scheduler = start_scheduler(state, kube, pki, &inside, load)?;
+    let local = |port| SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+    controller_manager.ready_when(TIMEOUT, move || listens(local(10257)))?;
+    scheduler.ready_when(TIMEOUT, move || listens(local(10259)))?;
     let mut services = vec![etcd, api_server, controller_manager, scheduler];
     if let Some(program) = kwok {
         let config = state.path("kubeconfig");
-        services.push(kwok::start(state, program, &inside, &config)?);
+        let command = kwok::command(state, program, &inside, &config)?;
+        services.push(Service::start("kwok", command, state.log("kwok"))?);
     }
     Ok(services)
 }
 
-/// How fast the controllers may ask the API server. With thousands of nodes their usual pace takes
-/// minutes, and on two processors heartbeats come late: nobody is called lost then.
+/// Which flags the programs get besides their own. With thousands of simulated nodes the default
+/// rate limits would take minutes, and on two processors heartbeats come late, so the controllers
+/// that mark and evict such nodes are off.
 #[derive(Clone, Copy)]
-enum Pace {
-    Usual,
-    Kwok,
+enum Load {
+    Default,
+    SimulatedNodes,
 }
 
-impl Pace {
+impl Load {
     fn of(kwok: Option<&Path>) -> Self {
-        kwok.map_or(Self::Usual, |_| Self::Kwok)
+        kwok.map_or(Self::Default, |_| Self::SimulatedNodes)
     }
 
-    fn flags(self) -> &'static [&'static str] {
+    fn client_flags(self) -> &'static [&'static str] {
         match self {
-            Self::Usual => &[],
-            Self::Kwok => &["--kube-api-qps=1000", "--kube-api-burst=1000"],
+            Self::Default => &[],
+            Self::SimulatedNodes => &["--kube-api-qps=1000", "--kube-api-burst=1000"],
         }
     }
 
-    /// Nobody takes the taint of a new node away where kubelets are played.
-    fn admission(self) -> &'static [&'static str] {
+    /// No controller would remove the taint of a new node.
+    fn api_server_flags(self) -> &'static [&'static str] {
         match self {
-            Self::Usual => &[],
-            Self::Kwok => &["--disable-admission-plugins=TaintNodesByCondition"],
+            Self::Default => &[],
+            Self::SimulatedNodes => &["--disable-admission-plugins=TaintNodesByCondition"],
         }
     }
 
-    fn timeout(self) -> &'static [&'static str] {
+    fn controller_flags(self) -> &'static [&'static str] {
         match self {
-            Self::Usual => &[],
-            Self::Kwok => {
+            Self::Default => &[],
+            Self::SimulatedNodes => {
                 &["--controllers=*,-node-lifecycle-controller,-taint-eviction-controller"]
             }
         }
@@ -120,8 +119,8 @@ fn listens(address: SocketAddrV4) -> bool {
     TcpStream::connect_timeout(&SocketAddr::V4(address), Duration::from_secs(1)).is_ok()
 }
 
-fn start_etcd(state: &State, binaries: &Binaries) -> Result<Service, ControlPlaneError> {
-    let mut etcd = network::without_proxies(binaries.program("etcd"));
+fn start_etcd(state: &State, kube: &KubeBinaries) -> Result<Service, ControlPlaneError> {
+    let mut etcd = network::without_proxies(kube.program("etcd"));
     etcd.arg("--data-dir")
         .arg(state.path("etcd"))
         .args(["--unsafe-no-fsync", "--log-level=error"]);
@@ -143,14 +142,14 @@ fn start_etcd(state: &State, binaries: &Binaries) -> Result<Service, ControlPlan
 
 fn start_api_server(
     state: &State,
-    binaries: &Binaries,
+    kube: &KubeBinaries,
     pki: &Pki,
-    pace: Pace,
+    load: Load,
 ) -> Result<Service, ControlPlaneError> {
-    let own = pki.api_server()?;
+    let server = pki.api_server()?;
     let to_kubelets = pki.client("api-server-to-kubelet", "api-server", "system:masters")?;
     let authority = pki.authority();
-    let mut command = network::without_proxies(binaries.program("kube-apiserver"));
+    let mut command = network::without_proxies(kube.program("kube-apiserver"));
     command.args([
         &format!("--etcd-servers={ETCD}"),
         "--bind-address=0.0.0.0",
@@ -163,10 +162,10 @@ fn start_api_server(
         "--allow-privileged=true",
         "--kubelet-preferred-address-types=InternalIP",
     ]);
-    command.args(pace.admission());
+    command.args(load.api_server_flags());
     for (flag, file) in [
-        ("tls-cert-file", &own.certificate),
-        ("tls-private-key-file", &own.key),
+        ("tls-cert-file", &server.certificate),
+        ("tls-private-key-file", &server.key),
         ("client-ca-file", &authority),
         ("kubelet-certificate-authority", &authority),
         ("kubelet-client-certificate", &to_kubelets.certificate),
@@ -191,25 +190,27 @@ fn start_api_server(
 
 fn start_controller_manager(
     state: &State,
-    binaries: &Binaries,
+    kube: &KubeBinaries,
     pki: &Pki,
     server: &str,
-    pace: Pace,
+    load: Load,
 ) -> Result<Service, ControlPlaneError> {
-    let who = pki.client(
+    let user = pki.client(
         "controller-manager",
         "system:kube-controller-manager",
         "lab",
     )?;
     let config = state.path("controller-manager.kubeconfig");
-    write_kubeconfig(&config, server, pki, &who)?;
-    let mut command = network::without_proxies(binaries.program("kube-controller-manager"));
+    write_kubeconfig(&config, server, pki, &user)?;
+    let mut command = network::without_proxies(kube.program("kube-controller-manager"));
     command.args([
         "--bind-address=127.0.0.1",
         "--leader-elect=false",
         "--use-service-account-credentials",
     ]);
-    command.args(pace.flags()).args(pace.timeout());
+    command
+        .args(load.client_flags())
+        .args(load.controller_flags());
     command.arg("--kubeconfig").arg(&config);
     command
         .arg("--service-account-private-key-file")
@@ -224,18 +225,18 @@ fn start_controller_manager(
 
 fn start_scheduler(
     state: &State,
-    binaries: &Binaries,
+    kube: &KubeBinaries,
     pki: &Pki,
     server: &str,
-    pace: Pace,
+    load: Load,
 ) -> Result<Service, ControlPlaneError> {
-    let who = pki.client("scheduler", "system:kube-scheduler", "lab")?;
+    let user = pki.client("scheduler", "system:kube-scheduler", "lab")?;
     let config = state.path("scheduler.kubeconfig");
-    write_kubeconfig(&config, server, pki, &who)?;
-    let mut command = network::without_proxies(binaries.program("kube-scheduler"));
+    write_kubeconfig(&config, server, pki, &user)?;
+    let mut command = network::without_proxies(kube.program("kube-scheduler"));
     command
         .args(["--bind-address=127.0.0.1", "--leader-elect=false"])
-        .args(pace.flags())
+        .args(load.client_flags())
         .arg("--kubeconfig")
         .arg(&config);
     Ok(Service::start(
@@ -249,8 +250,8 @@ fn write_kubeconfig(
     path: &Path,
     server: &str,
     pki: &Pki,
-    who: &Identity,
+    user: &Identity,
 ) -> Result<(), ControlPlaneError> {
-    fs::write(path, pki::kubeconfig(server, &pki.authority(), who)?)?;
+    fs::write(path, pki::kubeconfig(server, &pki.authority(), user)?)?;
     Ok(())
 }

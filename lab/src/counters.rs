@@ -1,16 +1,14 @@
-//! The counters of a program, from the text that its `/metrics` gives: how tests learn what an API
-//! server was asked, by its own count.
+//! Parses counters from the text of a program's `/metrics`. Tests use it to count the requests that
+//! an API server has served.
 
-/// One line of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter<'a> {
     labels: &'a str,
-    /// How often.
     pub count: u64,
 }
 
 impl<'a> Counter<'a> {
-    /// What a label says; nothing when there is none.
+    /// The value of a label; empty if there is none.
     pub fn label(&self, name: &str) -> &'a str {
         let labels = self.labels.strip_suffix('"').unwrap_or(self.labels);
         let labels = labels.split("\",");
@@ -21,7 +19,7 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// All lines of one counter.
+/// All lines of the counter `name`.
 pub fn counters<'a>(metrics: &'a str, name: &'a str) -> impl Iterator<Item = Counter<'a>> {
     let line = move |line: &'a str| {
         let rest = line.strip_prefix(name)?.strip_prefix('{')?;
@@ -43,14 +41,14 @@ mod tests {
                     asked_longer{code=\"200\"} 9\n\
                     asked{resource=\"pods\"} 1.2e+03\n";
         let all: Vec<_> = counters(text, "asked").collect();
-        let said = |counter: &Counter<'_>| {
+        let values = |counter: &Counter<'_>| {
             let [resource, part] =
                 ["resource", "subresource"].map(|name| counter.label(name).to_owned());
             (resource, part, counter.count)
         };
         let expected = [("nodes", "status", 3), ("pods", "", 1200)]
             .map(|(resource, part, count)| (resource.to_owned(), part.to_owned(), count));
-        assert_eq!(all.iter().map(said).collect::<Vec<_>>(), expected);
+        assert_eq!(all.iter().map(values).collect::<Vec<_>>(), expected);
         assert_eq!(all[0].label("group"), "");
     }
 }

@@ -1,8 +1,8 @@
-//! Packages of Debian: those this machine must have, and those that are only unpacked into the
-//! cache because they belong into a virtual machine.
+//! Debian packages: those that are installed on this machine, and those that are only unpacked into
+//! the cache.
 //!
-//! The second kind comes through an apt of its own (own lists, own sources), so that this
-//! machine's package sources stay as they are. The mirror is the one this machine uses.
+//! The latter are fetched with separate apt lists and sources, so that those of this machine stay as
+//! they are. The mirror is the one that this machine uses.
 
 use std::fs;
 use std::io;
@@ -18,37 +18,30 @@ pub const SUITE: &str = "trixie";
 /// The keys that Debian signs its archive with, as this machine has them.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// Why packages cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum DebianError {
-    /// This machine has no Debian mirror configured.
     #[error(
-        "apt on this machine knows no Debian mirror: the lab needs Debian 12 or later with its package sources in place"
+        "apt on this machine has no Debian mirror configured: the lab needs Debian 12 or later with its package sources"
     )]
     NoMirror,
-    /// The archive cannot be reached.
     #[error(
         "cannot reach the Debian archive: check this machine's network and proxy, then try again; nothing was changed"
     )]
     Unreachable(#[source] CommandError),
-    /// Packages of this machine could not be installed.
     #[error(
         "cannot install {packages} on this machine: run `apt-get install {packages}` to see why"
     )]
     Install {
-        /// What was missing.
         packages: String,
-        /// What apt said.
         source: CommandError,
     },
-    /// A program of Debian's failed.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// Files could not be written.
-    #[error("cannot write the private package lists")]
+    #[error(
+        "cannot write the lab's apt configuration to the cache: check that the disk is not full"
+    )]
     Io(#[from] io::Error),
 }
 
@@ -71,7 +64,7 @@ pub fn missing_packages(wanted: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// Installs packages on this machine. Finishes first what an earlier, killed run left half-done.
+/// Installs packages on this machine. First completes an installation that was killed.
 pub fn install(cache: &Cache, packages: &[String]) -> Result<(), DebianError> {
     let _lock = cache.lock("apt-install")?;
     let log = cache.log("apt-install");
@@ -89,7 +82,7 @@ pub fn install(cache: &Cache, packages: &[String]) -> Result<(), DebianError> {
     })
 }
 
-/// An apt of our own.
+/// Debian's archive with separate apt lists and sources.
 #[derive(Clone, Debug)]
 pub struct Archive {
     folder: PathBuf,
@@ -106,16 +99,14 @@ impl Archive {
         Self::open(cache, "apt", suites, "amd64")
     }
 
-    /// This machine's own release, for this processor or another: what is built against it or
-    /// runs on this machine without being installed.
+    /// This machine's own release, for this processor or another.
     pub fn of_this_machine(cache: &Cache, architecture: &'static str) -> Result<Self, DebianError> {
         let suite = release()?;
         let name = format!("apt-{suite}-{architecture}");
         Self::open(cache, &name, vec![suite], architecture)
     }
 
-    /// This machine's own release and its backports: what runs on this machine without being
-    /// installed, and is too old in the release.
+    /// This machine's own release and its backports.
     pub fn of_this_machines_backports(cache: &Cache) -> Result<Self, DebianError> {
         let suite = release()?;
         let backports = format!("{suite}-backports");
@@ -123,7 +114,7 @@ impl Archive {
         Self::open(cache, &name, vec![suite, backports], "amd64")
     }
 
-    /// Sets it up in the cache, without touching the network.
+    /// Writes its configuration to the cache; uses no network.
     fn open(
         cache: &Cache,
         name: &str,
@@ -144,7 +135,7 @@ impl Archive {
             ("sources.list", archive.sources()),
             ("apt.conf", archive.configuration()),
         ] {
-            // Another lab's apt may be reading it.
+            // By rename: another lab's apt may be reading it.
             let draft = archive
                 .folder
                 .join(format!("{name}.{}", std::process::id()));
@@ -154,14 +145,14 @@ impl Archive {
         Ok(archive)
     }
 
-    /// The source lines.
+    /// The text of `sources.list`.
     pub fn sources(&self) -> String {
         let mirror = &self.mirror;
         let line = |suite| format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n");
         self.suites.iter().map(line).collect()
     }
 
-    /// Fetches the lists of packages: the first word with the network, so its failure says so.
+    /// Fetches the package lists. It is the first use of the network, hence its error.
     pub fn refresh(&self, cache: &Cache) -> Result<(), DebianError> {
         let _lock = cache.lock("apt-lists")?;
         command::run(
@@ -177,8 +168,8 @@ impl Archive {
         Ok(names.lines().map(str::to_owned).collect())
     }
 
-    /// Fetches a package and unpacks its files; runs none of its scripts, starts no service. The
-    /// last suite's edition is taken where there is one: apt left to itself avoids backports.
+    /// Fetches a package and unpacks its files, without running its scripts. Prefers the last suite:
+    /// by default apt avoids backports.
     pub fn unpack(&self, package: &str, into: &Path) -> Result<(), DebianError> {
         let download = into.join(".download");
         fs::create_dir_all(&download)?;
@@ -227,11 +218,11 @@ fn apt_get() -> Command {
     command
 }
 
-/// The mirror that this machine's own release comes from.
+/// The mirror of this machine's own release.
 fn mirror() -> Result<String, DebianError> {
     let targets = command::read(Command::new("apt-get").args([
         "indextargets",
-        // Also for sources whose lists were never fetched: a fresh machine has none.
+        // Also for sources whose lists were never fetched, as on a new machine.
         "--no-release-info",
         "--format",
         "$(REPO_URI) $(RELEASE) $(COMPONENT)",
@@ -241,7 +232,7 @@ fn mirror() -> Result<String, DebianError> {
     parse_mirror(&os_release()?, &targets).ok_or(DebianError::NoMirror)
 }
 
-/// The name of this machine's own release in the archive.
+/// The code name of this machine's release.
 pub fn release() -> Result<String, DebianError> {
     let os_release = os_release()?;
     let name = code_name(&os_release).ok_or(DebianError::NoMirror)?;
@@ -252,7 +243,6 @@ fn os_release() -> Result<String, DebianError> {
     fs::read_to_string("/etc/os-release").map_err(|_| DebianError::NoMirror)
 }
 
-/// The running system's code name, which is the name of its release in the archive.
 fn code_name(os_release: &str) -> Option<&str> {
     let name = os_release
         .lines()
@@ -260,8 +250,8 @@ fn code_name(os_release: &str) -> Option<&str> {
     Some(name.trim_matches('"'))
 }
 
-/// Picks the source of the running system's own release, by its code name or as `stable`: Debian's
-/// component `main`, and with other vendors about, a repository that is called `debian`.
+/// Finds the source of this machine's release, by its code name or as `stable`, with the component
+/// `main`. Prefers a repository that is called `debian`: other vendors may have sources, too.
 fn parse_mirror(os_release: &str, index_targets: &str) -> Option<String> {
     let code_name = code_name(os_release)?;
     let main_of = |wanted: &str| {

@@ -1,8 +1,7 @@
-//! Disk images of a node, made from folders without mounting anything.
+//! Builds the disk images of a node from folders, without mounting anything.
 //!
-//! A node has four disks on one NVMe controller. The kernel numbers them in the order in which it
-//! finds them, which differs from boot to boot, so nobody may rely on `nvme0n1`: the root disk is
-//! found by its partition's id, the others by their namespace id in sysfs.
+//! A node has four disks on one NVMe controller. Their device names differ from boot to boot, so the
+//! root disk is found by the id of its partition, and the others by their namespace id in sysfs.
 
 use std::fs::File;
 use std::io;
@@ -12,22 +11,19 @@ use std::process::Command;
 
 use crate::command::{self, CommandError};
 
-/// How the kernel's command line names the root partition.
+/// The root partition on the kernel's command line.
 pub const ROOT_PARTITION: &str = "PARTUUID=5c7ed1ab-01";
 
 const DISK_SIGNATURE: u32 = 0x5c7e_d1ab;
 const SECTOR: u64 = 512;
-/// Where the one partition begins.
+/// The start of the only partition.
 const OFFSET: u64 = 1 << 20;
 
-/// Why an image could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
-    /// `mke2fs` failed.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// The image could not be written.
-    #[error("cannot write a disk image")]
+    #[error("cannot write a disk image: check that the disk is not full")]
     Io(#[from] io::Error),
 }
 

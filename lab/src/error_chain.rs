@@ -1,12 +1,12 @@
-//! One line of text from an error and its causes.
+//! An error and its causes as one line of text.
 
-/// An error and its causes as one message, the way a person reads it.
+/// Joins the messages of an error and its causes with colons.
 pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         let next = error.to_string();
-        // Transparent wrappers repeat the message of what they wrap.
+        // A transparent wrapper has the same message as the error in it.
         if !text.ends_with(&next) {
             text = format!("{text}: {next}");
         }

@@ -1,27 +1,27 @@
-//! A kwok of nodes that are objects only: kwok plays their kubelets. Whoever wants thousands of
-//! nodes creates `Node` objects with the label [`LABEL`]; their pods run at once and go when they
-//! are deleted. No kernel is behind any of it.
+//! Simulated nodes: kwok takes the part of the kubelet for every `Node` object with the label
+//! [`LABEL`]. Pods on such a node run at once and end when they are deleted; there is no kernel
+//! behind any of it. For tests with thousands of nodes.
 
 use std::fs;
+use std::io;
 use std::path::Path;
+use std::process::Command;
 
-use crate::control_plane::ControlPlaneError;
 use crate::network;
-use crate::service::Service;
 use crate::state::State;
 
-/// What a node must carry to be played.
+/// The label of a simulated node: name and value.
 pub const LABEL: (&str, &str) = ("lab.schedkit.io/kwok", "true");
 
 const STAGES: &str = include_str!("../tools/kwok/stages.yaml");
 
-/// Starts it; `config` is an administrator's.
-pub(crate) fn start(
+/// The command that runs kwok; `config` is an administrator's kubeconfig.
+pub(crate) fn command(
     state: &State,
     program: &Path,
     server: &str,
     config: &Path,
-) -> Result<Service, ControlPlaneError> {
+) -> io::Result<Command> {
     let stages = state.path("kwok-stages.yaml");
     fs::write(&stages, STAGES)?;
     let mut command = network::without_proxies(program);
@@ -32,10 +32,10 @@ pub(crate) fn start(
         "--manage-nodes-with-label-selector={}={}",
         LABEL.0, LABEL.1
     ));
-    // Without leases the nodes would be called lost after a while.
+    // Without leases the nodes would become NotReady after a while.
     command.args([
         "--node-lease-duration-seconds=40",
         "--server-address=127.0.0.1:10247",
     ]);
-    Ok(Service::start("kwok", command, state.log("kwok"))?)
+    Ok(command)
 }

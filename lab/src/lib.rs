@@ -1,11 +1,11 @@
 //! Real kernels and a real Kubernetes on one small machine.
 //!
-//! As a command (`lab up`, `lab exec`, …) it is for people; as a library ([`Lab`]) for
-//! end-to-end tests. Both do the same: they write a [`LabSpec`], start a supervisor with it, and let
-//! go of the supervisor when they are done.
+//! People use the command (`lab up`, `lab exec`, …); end-to-end tests use the library ([`Lab`]).
+//! Both do the same: they write a [`LabSpec`], start a supervisor process with it, and end the
+//! supervisor when they are done.
 //!
-//! Where to start reading: [`supervisor`] is the table of contents of a lab coming up, [`parts`] that
-//! of what it is put together from.
+//! Where to start reading: [`supervisor`] has the steps of a lab's start, [`parts`] the programs
+//! and disks that a lab is built from.
 
 pub mod cache;
 pub mod command;
@@ -15,6 +15,7 @@ pub mod debian;
 pub mod disk;
 pub mod environment;
 pub mod error_chain;
+mod file_tree;
 pub mod kwok;
 pub mod lockfile;
 pub mod network;

@@ -1,5 +1,5 @@
-//! What of `Cargo.lock` concerns one package: so that a dependency of one crate does not make
-//! another one's cached build look old.
+//! The part of `Cargo.lock` that one package depends on, so that other changes do not invalidate its
+//! cached build.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ struct Package<'a> {
     dependencies: Vec<&'a str>,
 }
 
-/// Names, versions and checksums of everything that `root` is built from, in a fixed order.
+/// Names, versions and checksums of `root` and its dependencies, sorted.
 pub fn closure(lock: &str, root: &str) -> String {
     let mut packages: BTreeMap<&str, Vec<Package<'_>>> = BTreeMap::new();
     for package in parse(lock) {
@@ -35,7 +35,7 @@ pub fn closure(lock: &str, root: &str) -> String {
         .collect()
 }
 
-/// The lock is written by cargo in a fixed form, one value a line.
+/// cargo writes one value per line.
 fn parse(lock: &str) -> Vec<Package<'_>> {
     let mut packages: Vec<Package<'_>> = Vec::new();
     for line in lock.lines() {
@@ -106,7 +106,7 @@ dependencies = [
     }
 
     #[test]
-    fn the_lock_of_this_workspace_is_understood() {
+    fn the_lock_of_this_workspace_is_parsed() {
         let lock = include_str!("../../Cargo.lock");
         assert!(
             closure(lock, "scx_lab").contains("\nlibbpf-sys "),

@@ -1,4 +1,4 @@
-//! The `lab` command. Parses, does one verb, and turns its outcome into an exit code.
+//! The `lab` command: parses the arguments, runs one verb, returns its exit code.
 
 mod args;
 mod verb;

@@ -1,15 +1,15 @@
 //! The lab's own network: a network namespace with a bridge, so that nothing in it can collide
-//! with this machine or with another lab, and forwards that lead into it from this machine's loopback.
+//! with this machine or with another lab, and port forwards from this machine's loopback into it.
 //!
 //! ```text
 //!   this machine                 the lab's namespace                      node 1 (VM)
-//!   127.0.0.1:PORT ── forward ──▶ 10.77.0.1:6443  API server          10.77.0.11   pods 10.244.1.0/24
-//!   127.0.0.1:PORT ── forward ──▶ 10.77.0.1:5000  registry     bridge ── tap1
-//!   127.0.0.1:PORT ── forward ──▶ 10.77.0.1:5001  registry with referrers (topology `registry`)
-//!                              127.0.0.1:…     etcd, …            ── tap2     10.77.0.12 …
+//!   127.0.0.1:PORT ── forward ─▶ 10.77.0.1:6443  API server          10.77.0.11   pods 10.244.1.0/24
+//!   127.0.0.1:PORT ── forward ─▶ 10.77.0.1:5000  registry     bridge ── tap1
+//!   127.0.0.1:PORT ── forward ─▶ 10.77.0.1:5001  registry with referrers (topology `registry`)
+//!                                127.0.0.1:…     etcd, …            ── tap2     10.77.0.12 …
 //! ```
 //!
-//! The namespace belongs to the supervisor's private mounts: it is gone when the supervisor is.
+//! The namespace is mounted in the supervisor's mount namespace only: it goes with the supervisor.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -21,71 +21,67 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::command::{self, CommandError};
 
-/// Where the API server and the registry are, as the nodes see them.
+/// The address of the API server and the registries in the lab's network.
 pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
-/// The API server's port inside.
 pub const API: SocketAddrV4 = SocketAddrV4::new(HOST, 6443);
-/// The registry's port inside.
 pub const REGISTRY: SocketAddrV4 = SocketAddrV4::new(HOST, 5000);
-/// The port inside of the registry with the referrers API.
+/// The registry with the referrers API.
 pub const REFERRERS: SocketAddrV4 = SocketAddrV4::new(HOST, 5001);
-/// The Service that stands for the API server in every pod.
+/// The cluster IP of the Service `kubernetes`.
 pub const API_SERVICE: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 1);
 
 const NAMESPACES: &str = "/run/netns";
 
-/// Why the network is not there.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// A fixed port is in use.
     #[error(
         "port {port} on 127.0.0.1 is taken: end what uses it (`ss -ltnp sport = :{port}` names it), choose another port, or leave the option out to get a free one"
     )]
-    PortTaken {
-        /// Which.
-        port: u16,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The namespace, bridge or taps could not be made.
-    #[error("cannot make the lab's network")]
+    PortTaken { port: u16, source: io::Error },
+    #[error("cannot listen on 127.0.0.1:{port}: choose another port")]
+    Bind { port: u16, source: io::Error },
+    #[error("cannot create the lab's network namespace, bridge and taps")]
     Command(#[from] CommandError),
-    /// The system refused.
-    #[error("cannot enter the lab's network")]
+    #[error("cannot enter the lab's network namespace")]
     Io(#[from] io::Error),
 }
 
-/// A listening port on this machine's loopback that will lead into the lab.
+/// A port on this machine's loopback whose connections go to an address in the lab.
 pub struct PortForward {
     listener: TcpListener,
     port: u16,
 }
 
 impl PortForward {
-    /// Opens a forward at a fixed or at any free port. Bound from here on, so nobody can take it.
-    pub fn open(port: Option<u16>) -> Result<Self, NetworkError> {
+    /// Binds a fixed port, or any free one.
+    pub fn bind(port: Option<u16>) -> Result<Self, NetworkError> {
         let wanted = port.unwrap_or(0);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted)).map_err(|source| {
-            NetworkError::PortTaken {
-                port: wanted,
-                source,
+            match source.kind() {
+                io::ErrorKind::AddrInUse => NetworkError::PortTaken {
+                    port: wanted,
+                    source,
+                },
+                _ => NetworkError::Bind {
+                    port: wanted,
+                    source,
+                },
             }
         })?;
         let port = listener.local_addr()?.port();
         Ok(Self { listener, port })
     }
 
-    /// The port on this machine.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Leads every visitor to `inside` from now on. Call it from a thread that has entered the
-    /// lab's network: threads inherit it, while the forward itself stays outside where it was opened.
+    /// Forwards connections to `inside` from now on. The calling thread must have entered the lab's
+    /// network namespace: new threads inherit it, and the listener stays in the one it was bound in.
     pub fn forward_to(self, inside: SocketAddrV4) {
         std::thread::spawn(move || {
-            for visitor in self.listener.incoming().flatten() {
-                std::thread::spawn(move || guide(&visitor, inside.into()));
+            for client in self.listener.incoming().flatten() {
+                std::thread::spawn(move || forward(&client, inside.into()));
             }
         });
     }
@@ -96,17 +92,17 @@ pub fn node_ip(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, 10 + number)
 }
 
-/// The addresses of the n-th node's pods.
+/// The pod network of the n-th node.
 pub fn pod_cidr(number: u8) -> String {
     format!("10.244.{number}.0/24")
 }
 
-/// The name of the n-th node's network device on this side.
+/// The tap device of the n-th node.
 pub fn tap(number: u8) -> String {
     format!("tap{number}")
 }
 
-/// Makes the network and moves the calling thread into it, for good.
+/// Creates the network namespace and moves the calling thread into it.
 pub fn enter(nodes: u8) -> Result<(), NetworkError> {
     fs::create_dir_all(NAMESPACES)?;
     command::read(Command::new("mount").args(["-t", "tmpfs", "tmpfs", NAMESPACES]))?;
@@ -119,7 +115,7 @@ pub fn enter(nodes: u8) -> Result<(), NetworkError> {
     Ok(())
 }
 
-/// What `ip -batch` is to do.
+/// The input of `ip -batch`.
 fn links(nodes: u8) -> String {
     let mut batch = format!(
         "link set lo up\nlink add lab0 type bridge\naddr add {HOST}/24 dev lab0\nlink set lab0 up\n"
@@ -144,10 +140,10 @@ fn ip_batch(batch: &str) -> Result<(), NetworkError> {
     if ip.wait()?.success() {
         return Ok(());
     }
-    Err(io::Error::other("`ip -batch` refused to set up the bridge").into())
+    Err(io::Error::other("`ip -batch` could not set up the bridge and taps").into())
 }
 
-/// Variables that send a program's requests elsewhere; no proxy knows the lab's addresses.
+/// No proxy knows the lab's addresses.
 const PROXIES: [&str; 6] = [
     "http_proxy",
     "https_proxy",
@@ -157,7 +153,7 @@ const PROXIES: [&str; 6] = [
     "ALL_PROXY",
 ];
 
-/// A program that speaks to others in the lab's network, and to nobody else.
+/// A command that connects to addresses in the lab, without this machine's proxy settings.
 pub fn without_proxies(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     for variable in PROXIES {
@@ -166,21 +162,21 @@ pub fn without_proxies(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// Carries bytes both ways until both sides have said all they had to say.
-fn guide(visitor: &TcpStream, inside: SocketAddr) {
-    let Ok(host) = TcpStream::connect(inside) else {
+/// Copies bytes both ways until both sides have closed.
+fn forward(client: &TcpStream, inside: SocketAddr) {
+    let Ok(server) = TcpStream::connect(inside) else {
         return;
     };
-    let _ = (visitor.set_nodelay(true), host.set_nodelay(true));
+    let _ = (client.set_nodelay(true), server.set_nodelay(true));
     std::thread::scope(|scope| {
-        scope.spawn(|| carry(visitor, &host));
-        carry(&host, visitor);
+        scope.spawn(|| copy(client, &server));
+        copy(&server, client);
     });
 }
 
-fn carry(mut from: &TcpStream, mut to: &TcpStream) {
-    // Measurements run through here: whatever has come is passed on at once, and a layer of an
-    // image takes few turns.
+fn copy(mut from: &TcpStream, mut to: &TcpStream) {
+    // Measurements go through here: bytes are passed on as they come, and the buffer is large
+    // enough for an image layer to take few reads.
     let mut bytes = vec![0; 64 << 10];
     while let Ok(count @ 1..) = from.read(&mut bytes) {
         if to.write_all(&bytes[..count]).is_err() {
@@ -195,9 +191,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_taken_port_is_named_with_its_remedy() {
-        let holder = PortForward::open(None).unwrap();
-        let error = PortForward::open(Some(holder.port()))
+    fn the_error_for_a_taken_port_names_the_port() {
+        let holder = PortForward::bind(None).unwrap();
+        let error = PortForward::bind(Some(holder.port()))
             .err()
             .unwrap()
             .to_string();
@@ -208,24 +204,24 @@ mod tests {
     }
 
     #[test]
-    fn a_door_carries_both_ways() {
+    fn a_port_forward_copies_both_ways() {
         let inside = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let SocketAddr::V4(address) = inside.local_addr().unwrap() else {
             panic!("not an IPv4 address");
         };
-        let forward = PortForward::open(None).unwrap();
+        let forward = PortForward::bind(None).unwrap();
         let port = forward.port();
         forward.forward_to(address);
-        let mut visitor = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
-        visitor.write_all(b"ping").unwrap();
-        visitor.shutdown(Shutdown::Write).unwrap();
-        let mut heard = String::new();
-        let (mut host, _) = inside.accept().unwrap();
-        host.read_to_string(&mut heard).unwrap();
-        host.write_all(b"pong").unwrap();
-        drop(host);
+        let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        client.write_all(b"ping").unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut received = String::new();
+        let (mut server, _) = inside.accept().unwrap();
+        server.read_to_string(&mut received).unwrap();
+        server.write_all(b"pong").unwrap();
+        drop(server);
         let mut answer = String::new();
-        visitor.read_to_string(&mut answer).unwrap();
-        assert_eq!((heard.as_str(), answer.as_str()), ("ping", "pong"));
+        client.read_to_string(&mut answer).unwrap();
+        assert_eq!((received.as_str(), answer.as_str()), ("ping", "pong"));
     }
 }

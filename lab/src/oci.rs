@@ -1,8 +1,7 @@
-//! Container images made from a few files, and their way into a registry.
+//! Container images, built in memory from a few files and pushed to a registry.
 //!
-//! Images are put together in memory from cached programs: they are a few MB, and the same
-//! input gives the same digest. Layers are not compressed, because an emulated processor
-//! unpacks slower than it reads.
+//! The same input gives the same digest. Layers are not compressed, because an emulated processor
+//! decompresses slower than it reads.
 
 pub mod artifact;
 pub mod attach;

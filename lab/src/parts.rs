@@ -1,225 +1,170 @@
-//! Everything a lab is put together from. Each part is made once, kept in the cache, and found
-//! there by the fingerprint of its recipe.
+//! The programs, disks and images that a lab is built from. Each part is fetched or built once and
+//! kept in the cache under a hash of everything it is built from.
 //!
-//! [`gather`] is the table of contents: check what the missing parts need, then make them, the
-//! slow ones side by side.
+//! [`prepare`] has the steps: check that the missing parts can be built, then build them, the slow
+//! ones at the same time.
 
 pub mod containerd;
+mod error;
 mod golang;
 pub mod install_tool;
 pub mod kernel;
 pub mod kube;
 pub mod kwok;
+mod missing;
 pub mod monitoring;
+pub mod pod_images;
 pub mod prometheus;
 pub mod qemu;
 pub mod registry;
+mod registry_image;
 pub mod root_disk;
 pub mod scheduler;
 pub mod signing;
-pub mod support;
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc;
 
 use schedkit_core::KernelRelease;
 
-use crate::cache::{Cache, CacheError};
-use crate::command::CommandError;
-use crate::debian::{self, Archive, DebianError};
-use crate::disk::DiskError;
-use crate::oci::{Image, Index};
-use crate::preflight::{self, PreflightError};
+pub use self::error::PartError;
+pub use self::registry_image::RegistryImage;
+use crate::cache::Cache;
+use crate::debian::{self, Archive};
+use crate::preflight;
 use crate::progress::Reporter;
 use crate::signing::Tools;
-use crate::spec::{Goal, LabSpec};
-use crate::topology::Topology;
-use kernel::{Equipment, Kernel, KernelError};
-use kube::Binaries;
+use crate::spec::LabSpec;
+use kernel::{Kernel, KernelError, Modules};
+use kube::KubeBinaries;
 use qemu::Qemu;
 
-/// What this machine itself must have to run a lab. The nodes run on another QEMU than this one,
-/// which is here for the libraries: it needs all that the other one needs.
-const TO_RUN: &[&str] = &["iproute2", "openssh-client", "openssl", "qemu-system-x86"];
-/// What it must have to make the nodes' disks.
-const TO_MAKE_DISKS: &[&str] = &["debian-archive-keyring", "e2fsprogs", "kmod", "mmdebstrap"];
-
-/// Everything one lab needs.
+/// All parts of one lab.
 pub struct Parts {
-    /// Kubernetes, where the topology has it.
-    pub binaries: Option<Binaries>,
-    /// kwok, if a kwok of nodes was asked for.
+    /// etcd and Kubernetes, if the topology has them.
+    pub kube: Option<KubeBinaries>,
+    /// The kwok program, if the specification asks for it.
     pub kwok: Option<PathBuf>,
-    /// What nodes run on and boot from, where the topology has nodes.
+    /// QEMU and disks, if the topology has nodes.
     pub node: Option<NodeParts>,
     /// The registry's program.
     pub registry: PathBuf,
-    /// The program of the registry with the referrers API, where the topology has one.
+    /// The program of the registry with the referrers API, if the topology has one.
     pub referrers: Option<PathBuf>,
-    /// What signs and verifies, if it was asked for.
+    /// cosign and the private Sigstore, if the specification asks for them.
     pub tools: Option<Tools>,
-    /// What the registry holds from the start.
-    pub stock: Vec<StockImage>,
+    /// The images that the registries hold from the start.
+    pub images: Vec<RegistryImage>,
 }
 
-/// What nodes run on and boot from.
 pub struct NodeParts {
-    /// What they run on.
     pub qemu: Qemu,
-    /// The kernel and its modules.
     pub kernel: Kernel,
-    /// The root file system.
     pub root_disk: PathBuf,
-    /// The kubelet, when the nodes join a cluster.
+    /// A disk with the kubelet, if the nodes join a cluster.
     pub kubelet_disk: Option<PathBuf>,
 }
 
-/// An image and its name in the registry.
-pub enum StockImage {
-    /// For one platform.
-    Single {
-        /// Its repository.
-        repository: String,
-        /// Its tag.
-        tag: String,
-        /// The image.
-        image: Image,
-    },
-    /// For several.
-    Multi {
-        /// Its repository.
-        repository: String,
-        /// Its tag.
-        tag: String,
-        /// The images.
-        index: Index,
-    },
-}
-
-/// Why a part cannot be had.
-#[derive(Debug, thiserror::Error)]
-pub enum PartError {
-    /// This machine cannot make it.
-    #[error(transparent)]
-    Preflight(#[from] PreflightError),
-    /// Debian's packages.
-    #[error(transparent)]
-    Debian(#[from] DebianError),
-    /// The kernel.
-    #[error(transparent)]
-    Kernel(#[from] KernelError),
-    /// A program failed.
-    #[error(transparent)]
-    Command(#[from] CommandError),
-    /// A disk.
-    #[error(transparent)]
-    Disk(#[from] DiskError),
-    /// The cache failed.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
-    /// Files could not be read or written.
-    #[error("cannot put a part of the lab together")]
-    Io(#[from] io::Error),
-}
-
-/// Gives all parts of a lab; makes what is missing. Whatever can be known to fail fails before
-/// anything slow begins, and with nothing missing nothing is fetched or built.
-pub fn gather(cache: &Cache, spec: &LabSpec, reporter: &Reporter) -> Result<Parts, PartError> {
-    let missing = Missing::look(cache, spec);
+/// Returns all parts of a lab and builds those that the cache does not have. Errors that can be
+/// known beforehand come before anything slow begins. If nothing is missing, nothing is fetched.
+pub fn prepare(cache: &Cache, spec: &LabSpec, reporter: &Reporter) -> Result<Parts, PartError> {
+    let missing = missing::find(cache, spec);
     preflight::check(cache, spec, &missing)?;
     let archive = Archive::of_nodes(cache)?;
-    let release = match (&missing.kernel, missing.anything()) {
-        (_, false) => None,
-        (wanted, true) => {
-            reporter.step("looking up Debian's packages", || archive.refresh(cache))?;
-            wanted
-                .as_deref()
-                .map(|series| kernel::newest(&archive, series))
-                .transpose()?
+    let mut release = None;
+    if missing.anything() {
+        reporter.step("looking up Debian's packages", || archive.refresh(cache))?;
+        if let Some(series) = &missing.kernel {
+            release = Some(kernel::newest(&archive, series)?);
         }
-    };
+    }
     if !missing.packages.is_empty() {
         let what = format!("installing {}", missing.packages.join(", "));
         reporter.step(what, || debian::install(cache, &missing.packages))?;
     }
-    make(cache, spec, reporter, &archive, release)
+    build(cache, spec, reporter, &archive, release)
 }
 
-/// What is built with Go, as far as it is wanted.
+/// The parts that are built with Go.
 #[derive(Default)]
-struct GoPrograms {
-    binaries: Option<Binaries>,
+struct GoParts {
+    kube: Option<KubeBinaries>,
     kwok: Option<PathBuf>,
     referrers: Option<PathBuf>,
     tools: Option<Tools>,
 }
 
-/// What one of the slow chains yields.
-enum Yield {
-    Go(GoPrograms),
-    Rust(Vec<StockImage>),
-    Debian(PathBuf, Option<NodeParts>),
+/// The result of one build thread.
+enum Built {
+    Go(GoParts),
+    Rust(Vec<RegistryImage>),
+    Debian {
+        registry: PathBuf,
+        node: Option<NodeParts>,
+    },
 }
 
-/// The three slow chains (Go, Rust, Debian) have little in common, so they run side by side. The
-/// first that fails ends it all at once: the others are left behind and die with the process.
-fn make(
+/// Builds with Go, with Rust and from Debian's packages at the same time. The first error is
+/// returned at once: the other threads end with the process.
+fn build(
     cache: &Cache,
     spec: &LabSpec,
     reporter: &Reporter,
     archive: &Archive,
     release: Option<KernelRelease>,
 ) -> Result<Parts, PartError> {
-    let (sender, yields) = mpsc::channel();
-    let shop = Shop {
+    let (sender, results) = mpsc::channel();
+    let builder = Builder {
         cache: cache.clone(),
         spec: spec.clone(),
         reporter: reporter.clone(),
         archive: archive.clone(),
         release,
     };
-    for chain in [Shop::go, Shop::rust, Shop::debian] {
-        let (shop, sender) = (shop.clone(), sender.clone());
+    for work in [Builder::go, Builder::rust, Builder::debian] {
+        let (builder, sender) = (builder.clone(), sender.clone());
         std::thread::spawn(move || {
-            // Nobody listens any more once another chain has failed.
-            let _ = sender.send(chain(&shop));
+            // The receiver is gone once another thread has failed.
+            let _ = sender.send(work(&builder));
         });
     }
     drop(sender);
-    let (mut programs, mut stock, mut registry, mut node) =
-        (GoPrograms::default(), Vec::new(), PathBuf::new(), None);
-    for result in yields {
+    let (mut go, mut images, mut registry, mut node) =
+        (GoParts::default(), Vec::new(), PathBuf::new(), None);
+    for result in results {
         match result? {
-            Yield::Go(made) => programs = made,
-            Yield::Rust(made) => stock = made,
-            Yield::Debian(program, made) => (registry, node) = (program, made),
+            Built::Go(built) => go = built,
+            Built::Rust(built) => images = built,
+            Built::Debian {
+                registry: program,
+                node: built,
+            } => (registry, node) = (program, built),
         }
     }
-    let GoPrograms {
-        binaries,
+    let GoParts {
+        kube,
         kwok,
         referrers,
         tools,
-    } = programs;
-    if let (Some(binaries), Some(node)) = (&binaries, &mut node) {
-        node.kubelet_disk = Some(kube::kubelet_disk(cache, binaries, reporter)?);
-        stock.extend(support::stock(cache, binaries, reporter)?);
+    } = go;
+    if let (Some(kube), Some(node)) = (&kube, &mut node) {
+        node.kubelet_disk = Some(kube::kubelet_disk(cache, kube, reporter)?);
+        images.extend(pod_images::images(cache, kube, reporter)?);
     }
     Ok(Parts {
-        binaries,
+        kube,
         kwok,
         node,
         registry,
         referrers,
         tools,
-        stock,
+        images,
     })
 }
 
-/// What a chain works with; its own copy, because nobody waits for a chain after another failed.
+/// What a build thread works with; each has its own copy, because it may outlive the caller.
 #[derive(Clone)]
-struct Shop {
+struct Builder {
     cache: Cache,
     spec: LabSpec,
     reporter: Reporter,
@@ -227,15 +172,15 @@ struct Shop {
     release: Option<KernelRelease>,
 }
 
-impl Shop {
-    fn go(&self) -> Result<Yield, PartError> {
+impl Builder {
+    fn go(&self) -> Result<Built, PartError> {
         let (spec, cache, reporter) = (&self.spec, &self.cache, &self.reporter);
         let (kubernetes, referrers) = (
             spec.topology.has_kubernetes(),
             spec.topology.has_referrers(),
         );
-        Ok(Yield::Go(GoPrograms {
-            binaries: kubernetes
+        Ok(Built::Go(GoParts {
+            kube: kubernetes
                 .then(|| kube::make(cache, reporter))
                 .transpose()?,
             kwok: spec.kwok.then(|| kwok::make(cache, reporter)).transpose()?,
@@ -246,117 +191,64 @@ impl Shop {
         }))
     }
 
-    fn rust(&self) -> Result<Yield, PartError> {
-        let mut stock = Vec::new();
+    fn rust(&self) -> Result<Built, PartError> {
+        let mut images = Vec::new();
         if self.spec.topology.has_schedulers() {
             for which in &self.spec.schedulers {
-                stock.extend(scheduler::stock(&self.cache, *which, &self.reporter)?);
+                images.extend(scheduler::images(&self.cache, *which, &self.reporter)?);
             }
         }
-        Ok(Yield::Rust(stock))
+        Ok(Built::Rust(images))
     }
 
-    fn debian(&self) -> Result<Yield, PartError> {
+    fn debian(&self) -> Result<Built, PartError> {
         let Self {
             cache,
             spec,
             reporter,
             archive,
-            release,
+            ..
         } = self;
         let registry = registry::make(cache, reporter)?;
         if !spec.topology.has_nodes() {
-            return Ok(Yield::Debian(registry, None));
+            return Ok(Built::Debian {
+                registry,
+                node: None,
+            });
         }
         let qemu = qemu::make(cache, reporter)?;
-        let kernel = match (kernel::cached(cache, &spec.kernel), release) {
-            (Some(kernel), _) => kernel,
-            (None, Some(release)) => kernel::make(cache, archive, reporter, release.clone())?,
-            // Somebody emptied the cache between the look and now.
-            (None, None) => kernel::make(
-                cache,
-                archive,
-                reporter,
-                kernel::newest(archive, &spec.kernel)?,
-            )?,
-        };
-        if kernel.equipment == Equipment::Bare && spec.topology.has_kubernetes() {
-            return Err(KernelError::Bare(kernel.release).into());
+        let kernel = self.kernel()?;
+        if kernel.modules == Modules::Missing && spec.topology.has_kubernetes() {
+            return Err(KernelError::NoModules(kernel.release).into());
         }
         let root_disk = root_disk::make(cache, archive, reporter)?;
         let node = NodeParts {
             qemu,
             kernel,
             root_disk,
-            // The kubelet comes out of another chain.
+            // The Go thread builds the kubelet.
             kubelet_disk: None,
         };
-        Ok(Yield::Debian(registry, Some(node)))
-    }
-}
-
-/// What is not in the cache yet.
-#[derive(Debug)]
-pub struct Missing {
-    /// Packages of this machine.
-    pub packages: Vec<String>,
-    /// Kubernetes, to be built with Go.
-    pub go: bool,
-    /// What signs and verifies, to be built with Go.
-    pub signing: bool,
-    /// Schedulers to be built with Rust.
-    pub rust: bool,
-    /// QEMU, the root disk or the registry's program.
-    pub debian: bool,
-    /// The kernel series to be fetched.
-    pub kernel: Option<String>,
-}
-
-impl Missing {
-    fn look(cache: &Cache, spec: &LabSpec) -> Self {
-        let nodes = spec.topology.has_nodes();
-        let signing = signing::is_missing(cache, spec.signing)
-            || (spec.topology.has_referrers() && signing::is_sigstore_missing(cache));
-        let rust = spec.topology.has_schedulers()
-            && spec
-                .schedulers
-                .iter()
-                .any(|which| scheduler::is_missing(cache, *which));
-        let kernel =
-            (nodes && kernel::cached(cache, &spec.kernel).is_none()).then(|| spec.kernel.clone());
-        let disk = nodes && root_disk::is_missing(cache);
-        let mut packages = TO_RUN.to_vec();
-        if kernel.is_some() || disk {
-            packages.extend(TO_MAKE_DISKS);
-        }
-        // `prepare` readies this machine for work on the schedulers themselves, too.
-        if rust || spec.goal == Goal::Prepared {
-            packages.extend(scheduler::PACKAGES);
-        }
-        if spec.topology == Topology::Cluster && support::is_missing(cache) {
-            packages.extend(support::PACKAGES);
-        }
-        Self {
-            packages: debian::missing_packages(&packages),
-            go: (spec.topology.has_kubernetes() && kube::is_missing(cache))
-                || (spec.kwok && kwok::is_missing(cache)),
-            signing,
-            rust,
-            debian: disk || (nodes && qemu::is_missing(cache)) || registry::is_missing(cache),
-            kernel,
-        }
+        Ok(Built::Debian {
+            registry,
+            node: Some(node),
+        })
     }
 
-    /// Whether anything must be made or installed.
-    pub fn anything(&self) -> bool {
-        let Self {
-            packages,
-            go,
-            signing,
-            rust,
-            debian,
-            kernel,
-        } = self;
-        !packages.is_empty() || *go || *signing || *rust || *debian || kernel.is_some()
+    fn kernel(&self) -> Result<Kernel, PartError> {
+        if let Some(kernel) = kernel::cached(&self.cache, &self.spec.kernel) {
+            return Ok(kernel);
+        }
+        let release = match &self.release {
+            Some(release) => release.clone(),
+            // Somebody emptied the cache after it was checked.
+            None => kernel::newest(&self.archive, &self.spec.kernel)?,
+        };
+        Ok(kernel::make(
+            &self.cache,
+            &self.archive,
+            &self.reporter,
+            release,
+        )?)
     }
 }

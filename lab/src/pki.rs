@@ -1,106 +1,93 @@
-//! Keys and certificates of one lab: one authority, and everybody known by a certificate of it.
+//! Keys and certificates of one lab: one certificate authority that signs everything else.
 //!
-//! Made anew for every lab by `openssl`; nothing of it outlives the lab.
+//! They are created for every lab; the authority's own key stays in memory. Certificates have
+//! rcgen's default validity (1975 to 4096), so the clock of a node does not matter.
 
 use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::command::{self, CommandError};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
+};
+
 use crate::network;
 
-/// The folder that holds them.
-#[derive(Clone, Debug)]
+/// The certificate authority and the folder of what it has signed.
+#[derive(Debug)]
 pub struct Pki {
     folder: PathBuf,
+    authority: CertifiedIssuer<'static, KeyPair>,
 }
 
-/// Somebody's certificate and key.
+/// The files of a certificate and its key.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The certificate's file.
     pub certificate: PathBuf,
-    /// The key's file.
     pub key: PathBuf,
 }
 
-/// Why a certificate could not be made.
+/// Why a certificate could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum PkiError {
-    /// `openssl` failed.
-    #[error("cannot make the lab's certificates")]
-    Command(#[from] CommandError),
-    /// The folder cannot be used.
-    #[error("cannot keep the lab's certificates")]
+    #[error("cannot create the lab's certificates")]
+    Create(#[from] rcgen::Error),
+    #[error("cannot write the lab's certificates: check that the disk is not full")]
     Io(#[from] io::Error),
 }
 
 impl Pki {
-    /// Makes the authority, and the key that service account tokens are signed with.
-    pub fn make(folder: PathBuf) -> Result<Self, PkiError> {
+    /// Creates the authority, and the key that signs service account tokens.
+    pub fn create(folder: PathBuf) -> Result<Self, PkiError> {
         fs::create_dir_all(&folder)?;
-        let pki = Self { folder };
-        let authority = [
-            "basicConstraints=critical,CA:TRUE",
-            "keyUsage=critical,keyCertSign,cRLSign,digitalSignature",
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.distinguished_name = subject("lab-ca", None);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![
+            KeyUsagePurpose::KeyCertSign,
+            KeyUsagePurpose::CrlSign,
+            KeyUsagePurpose::DigitalSignature,
         ];
-        pki.openssl("ca", "/CN=lab-ca", &authority, None)?;
-        let (key, public) = (pki.service_account_key(), pki.service_account_public_key());
-        command::read(
-            Command::new("openssl")
-                .args([
-                    "ecparam",
-                    "-name",
-                    "prime256v1",
-                    "-genkey",
-                    "-noout",
-                    "-out",
-                ])
-                .arg(&key),
-        )?;
-        command::read(
-            Command::new("openssl")
-                .args(["ec", "-pubout", "-in"])
-                .arg(&key)
-                .arg("-out")
-                .arg(public),
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+        let pki = Self { folder, authority };
+        fs::write(pki.authority(), pki.authority.pem())?;
+        let service_account = KeyPair::generate()?;
+        fs::write(pki.service_account_key(), service_account.serialize_pem())?;
+        fs::write(
+            pki.service_account_public_key(),
+            service_account.public_key_pem(),
         )?;
         Ok(pki)
     }
 
-    /// Somebody who asks: `group` is the organisation, as Kubernetes reads it.
+    /// A client certificate. Kubernetes reads `name` as the user and `group` as their group.
     pub fn client(&self, file: &str, name: &str, group: &str) -> Result<Identity, PkiError> {
-        let subject = format!("/O={group}/CN={name}");
-        self.openssl(file, &subject, &["extendedKeyUsage=clientAuth"], Some(self))?;
-        Ok(self.identity(file))
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.distinguished_name = subject(name, Some(group));
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.issue(file, params)
     }
 
-    /// Somebody who answers at these addresses.
+    /// A server certificate for these names and addresses.
     pub fn server(
         &self,
         file: &str,
         names: &[&str],
         addresses: &[Ipv4Addr],
     ) -> Result<Identity, PkiError> {
-        let alternatives: Vec<_> = names
-            .iter()
-            .map(|name| format!("DNS:{name}"))
-            .chain(addresses.iter().map(|address| format!("IP:{address}")))
-            .collect();
-        let alternatives = format!("subjectAltName={}", alternatives.join(","));
-        let subject = format!("/CN={file}");
-        self.openssl(
-            file,
-            &subject,
-            &[&alternatives, "extendedKeyUsage=serverAuth"],
-            Some(self),
-        )?;
-        Ok(self.identity(file))
+        let addresses = addresses.iter().map(Ipv4Addr::to_string);
+        let names = names.iter().map(|name| (*name).to_owned());
+        let mut params = CertificateParams::new(names.chain(addresses).collect::<Vec<_>>())?;
+        params.distinguished_name = subject(file, None);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.issue(file, params)
     }
 
-    /// The API server: known inside, outside and by its Service.
+    /// The API server's certificate: for the lab's network, this machine's loopback and its Service.
     pub fn api_server(&self) -> Result<Identity, PkiError> {
         let names = [
             "localhost",
@@ -115,66 +102,50 @@ impl Pki {
         )
     }
 
-    /// The authority's certificate, which everybody trusts.
+    /// The file of the authority's certificate.
     pub fn authority(&self) -> PathBuf {
         self.folder.join("ca.crt")
     }
 
-    /// Signs service account tokens.
+    /// The file of the key that signs service account tokens.
     pub fn service_account_key(&self) -> PathBuf {
         self.folder.join("service-account.key")
     }
 
-    /// Checks service account tokens.
+    /// The file of the key that verifies service account tokens.
     pub fn service_account_public_key(&self) -> PathBuf {
         self.folder.join("service-account.pub")
     }
 
-    fn identity(&self, file: &str) -> Identity {
-        Identity {
+    fn issue(&self, file: &str, mut params: CertificateParams) -> Result<Identity, PkiError> {
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.use_authority_key_identifier_extension = true;
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.authority)?;
+        let identity = Identity {
             certificate: self.folder.join(format!("{file}.crt")),
             key: self.folder.join(format!("{file}.key")),
-        }
-    }
-
-    fn openssl(
-        &self,
-        file: &str,
-        subject: &str,
-        extensions: &[&str],
-        signed_by: Option<&Self>,
-    ) -> Result<(), PkiError> {
-        let identity = self.identity(file);
-        let mut openssl = Command::new("openssl");
-        openssl.args([
-            "req", "-x509", "-nodes", "-days", "30", "-newkey", "ec", "-pkeyopt",
-        ]);
-        openssl.args(["ec_paramgen_curve:prime256v1", "-subj", subject, "-keyout"]);
-        openssl
-            .arg(&identity.key)
-            .arg("-out")
-            .arg(&identity.certificate);
-        if let Some(authority) = signed_by {
-            let authority = authority.identity("ca");
-            openssl
-                .arg("-CA")
-                .arg(authority.certificate)
-                .arg("-CAkey")
-                .arg(authority.key);
-            openssl.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
-        }
-        for extension in extensions {
-            openssl.args(["-addext", extension]);
-        }
-        command::read(&mut openssl)?;
-        Ok(())
+        };
+        fs::write(&identity.certificate, certificate.pem())?;
+        fs::write(&identity.key, key.serialize_pem())?;
+        Ok(identity)
     }
 }
 
-/// A kubeconfig for `who`, with everything inside it.
-pub fn kubeconfig(server: &str, authority: &Path, who: &Identity) -> io::Result<String> {
-    let pem = |path: &Path| fs::read(path).map(|bytes| base64(&bytes));
-    let (ca, certificate, key) = (pem(authority)?, pem(&who.certificate)?, pem(&who.key)?);
+fn subject(name: &str, group: Option<&str>) -> DistinguishedName {
+    let mut subject = DistinguishedName::new();
+    if let Some(group) = group {
+        subject.push(DnType::OrganizationName, group);
+    }
+    subject.push(DnType::CommonName, name);
+    subject
+}
+
+/// A kubeconfig with certificates and key inside.
+pub fn kubeconfig(server: &str, authority: &Path, user: &Identity) -> io::Result<String> {
+    let pem = |path: &Path| fs::read(path).map(|bytes| BASE64.encode(bytes));
+    let (ca, certificate, key) = (pem(authority)?, pem(&user.certificate)?, pem(&user.key)?);
     Ok(format!(
         "apiVersion: v1\n\
          kind: Config\n\
@@ -185,60 +156,77 @@ pub fn kubeconfig(server: &str, authority: &Path, who: &Identity) -> io::Result<
     ))
 }
 
-/// Base64 as RFC 4648 has it; a kubeconfig is the only place that needs it.
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let word = chunk
-            .iter()
-            .fold(0_u32, |word, byte| word << 8 | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            if place > chunk.len() {
-                text.push('=');
-            } else {
-                text.push(char::from(
-                    ALPHABET[(word >> (18 - 6 * place)) as usize & 63],
-                ));
-            }
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use rustls::RootCertStore;
+    use rustls::client::WebPkiServerVerifier;
+    use rustls::client::danger::ServerCertVerifier;
+    use rustls::crypto::aws_lc_rs::default_provider;
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+    use rustls::server::WebPkiClientVerifier;
+
     use super::*;
 
-    #[test]
-    fn base64_agrees_with_the_rfc() {
-        for (plain, coded) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64(plain.as_bytes()), coded);
-        }
+    fn pki() -> (tempfile::TempDir, Pki) {
+        let folder = tempfile::tempdir().unwrap();
+        let pki = Pki::create(folder.path().join("pki")).unwrap();
+        (folder, pki)
+    }
+
+    fn certificate(file: &Path) -> CertificateDer<'static> {
+        CertificateDer::from_pem_file(file).unwrap()
+    }
+
+    fn roots(pki: &Pki) -> Arc<RootCertStore> {
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate(&pki.authority())).unwrap();
+        Arc::new(roots)
     }
 
     #[test]
     fn a_server_certificate_verifies_for_its_addresses_only() {
-        let folder = tempfile::tempdir().unwrap();
-        let pki = Pki::make(folder.path().join("pki")).unwrap();
-        let server = pki.api_server().unwrap();
-        let verify = |address: &str| {
-            command::read(
-                Command::new("openssl")
-                    .args(["verify", "-x509_strict", "-verify_ip", address, "-CAfile"])
-                    .arg(pki.authority())
-                    .arg(&server.certificate),
-            )
+        let (_folder, pki) = pki();
+        let server = certificate(&pki.api_server().unwrap().certificate);
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(roots(&pki), Arc::new(default_provider()))
+                .build()
+                .unwrap();
+        let verify = |name: &'static str| {
+            let name = ServerName::try_from(name).unwrap();
+            verifier.verify_server_cert(&server, &[], &name, &[], UnixTime::now())
         };
-        verify("10.96.0.1").unwrap();
-        verify("127.0.0.1").unwrap();
+        for name in ["10.96.0.1", "127.0.0.1", "10.77.0.1", "kubernetes.default"] {
+            verify(name).unwrap();
+        }
         assert!(verify("10.96.0.2").is_err());
+    }
+
+    #[test]
+    fn a_client_certificate_verifies_as_a_client_only() {
+        let (_folder, pki) = pki();
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(roots(&pki), Arc::new(default_provider()))
+                .build()
+                .unwrap();
+        let client = pki.client("admin", "admin", "system:masters").unwrap();
+        let client = certificate(&client.certificate);
+        let verify = |certificate: &CertificateDer<'_>| {
+            verifier.verify_client_cert(certificate, &[], UnixTime::now())
+        };
+        verify(&client).unwrap();
+        let server = certificate(&pki.api_server().unwrap().certificate);
+        assert!(verify(&server).is_err());
+    }
+
+    #[test]
+    fn a_kubeconfig_holds_the_client_certificate() {
+        let (_folder, pki) = pki();
+        let client = pki.client("admin", "admin", "system:masters").unwrap();
+        let text = kubeconfig("https://127.0.0.1:6443", &pki.authority(), &client).unwrap();
+        let pem = fs::read(&client.certificate).unwrap();
+        assert!(text.contains(&BASE64.encode(pem)), "{text}");
     }
 }

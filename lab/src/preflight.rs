@@ -1,6 +1,5 @@
-//! Whether this machine can hold a lab, asked before anything slow begins.
-//!
-//! Each check is a function of its own; the first that fails is what the user reads.
+//! Checks that this machine can run a lab, before anything slow begins. Each check is a function;
+//! the user reads the message of the first that fails.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,56 +10,82 @@ use std::process::{Command, Stdio};
 
 use crate::cache::Cache;
 use crate::environment;
-use crate::parts::Missing;
 use crate::spec::LabSpec;
 
 const GIB: u64 = 1 << 30;
 
-/// Why this machine cannot hold a lab.
 #[derive(Debug, thiserror::Error)]
 pub enum PreflightError {
-    /// Not root.
     #[error(
-        "the lab needs root, for namespaces, taps and packages: run it again with sudo or as root"
+        "the lab needs root for namespaces, tap devices and packages: run it again with sudo or as root"
     )]
     NotRoot,
-    /// Not a machine that Debian's amd64 kernels run on.
-    #[error("the lab runs on x86_64 machines only; this one is {0}")]
+    #[error(
+        "the lab runs on x86_64 machines only, because its kernels are Debian's for amd64; this machine is {0}"
+    )]
     WrongArchitecture(&'static str),
-    /// A toolchain is missing.
     #[error(
         "{what} is not installed or not in PATH, and {need} must be built with it: install it from {from}, then try again"
     )]
     NoToolchain {
-        /// Rust or Go.
         what: &'static str,
-        /// What cannot be built.
         need: &'static str,
-        /// Where to get it.
         from: &'static str,
     },
-    /// No tap devices.
     #[error(
         "/dev/net/tun cannot be opened, and the nodes' network needs it: load it with `modprobe tun` or pass the device into this container"
     )]
     NoTun(#[source] io::Error),
-    /// Too little room.
     #[error(
-        "{path} has {free} MiB free and the lab needs {needed} MiB there: make room, or choose another place with {remedy}"
+        "{path} has {free} MiB free and the lab needs {needed} MiB there: make room, or choose another folder with {remedy}"
     )]
     DiskFull {
-        /// Where.
         path: PathBuf,
-        /// What is there.
+        /// In MiB, as `needed`.
         free: u64,
-        /// What is needed.
         needed: u64,
-        /// The setting that moves it.
+        /// The option or variable that moves the folder.
         remedy: &'static str,
     },
 }
 
-/// The one check that must come before anything else.
+/// What is not in the cache or not installed yet; `parts` finds it out.
+#[derive(Debug)]
+pub struct MissingParts {
+    /// Packages to be installed on this machine.
+    pub packages: Vec<String>,
+    /// Kubernetes or kwok, to be built with Go.
+    pub kubernetes: bool,
+    /// cosign or the private Sigstore, to be built with Go.
+    pub signing: bool,
+    /// To be built with Rust.
+    pub schedulers: bool,
+    /// QEMU, the root disk or the registry's program, to be fetched from Debian.
+    pub debian: bool,
+    /// The kernel series to be fetched.
+    pub kernel: Option<String>,
+}
+
+impl MissingParts {
+    pub fn anything(&self) -> bool {
+        let Self {
+            packages,
+            kubernetes,
+            signing,
+            schedulers,
+            debian,
+            kernel,
+        } = self;
+        !packages.is_empty()
+            || *kubernetes
+            || *signing
+            || *schedulers
+            || *debian
+            || kernel.is_some()
+    }
+}
+
+/// The check that every command which starts or ends a lab makes first.
 pub fn root() -> Result<(), PreflightError> {
     if rustix::process::geteuid().is_root() {
         Ok(())
@@ -69,16 +94,16 @@ pub fn root() -> Result<(), PreflightError> {
     }
 }
 
-/// Everything else, for what is wanted and what is missing.
-pub fn check(cache: &Cache, spec: &LabSpec, missing: &Missing) -> Result<(), PreflightError> {
+/// All other checks.
+pub fn check(cache: &Cache, spec: &LabSpec, missing: &MissingParts) -> Result<(), PreflightError> {
     architecture()?;
-    if missing.go {
+    if missing.kubernetes {
         toolchain("go", "version", "Go", "Kubernetes", "https://go.dev/dl")?;
     }
     if missing.signing {
         toolchain("go", "version", "Go", "cosign", "https://go.dev/dl")?;
     }
-    if missing.rust {
+    if missing.schedulers {
         toolchain(
             "cargo",
             "--version",
@@ -90,13 +115,13 @@ pub fn check(cache: &Cache, spec: &LabSpec, missing: &Missing) -> Result<(), Pre
     if spec.node_count() > 0 {
         tun()?;
     }
-    rooms(&[
+    disk_space(&[
         (
             &spec.state,
             GIB * (1 + u64::from(spec.node_count())),
             "--state",
         ),
-        (cache.root(), room_to_make(missing), environment::CACHE),
+        (cache.root(), space_to_build(missing), environment::CACHE),
         (
             Path::new("/"),
             if missing.packages.is_empty() { 0 } else { GIB },
@@ -119,13 +144,13 @@ fn toolchain(
     need: &'static str,
     from: &'static str,
 ) -> Result<(), PreflightError> {
-    let answers = Command::new(program)
+    let runs = Command::new(program)
         .arg(argument)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success());
-    if answers {
+    if runs {
         Ok(())
     } else {
         Err(PreflightError::NoToolchain { what, need, from })
@@ -141,20 +166,20 @@ fn tun() -> Result<(), PreflightError> {
     Ok(())
 }
 
-/// What the missing parts take while they are made.
-fn room_to_make(missing: &Missing) -> u64 {
-    let Missing {
+/// The space that the missing parts take while they are built.
+fn space_to_build(missing: &MissingParts) -> u64 {
+    let MissingParts {
         packages: _,
-        go,
+        kubernetes,
         signing,
-        rust,
+        schedulers,
         debian,
         kernel,
     } = missing;
     let parts = [
-        (*go, 6),
+        (*kubernetes, 6),
         (*signing, 4),
-        (*rust, 3),
+        (*schedulers, 3),
         (*debian, 3),
         (kernel.is_some(), 1),
     ];
@@ -165,11 +190,11 @@ fn room_to_make(missing: &Missing) -> u64 {
         .sum::<u64>()
 }
 
-/// Whether there is room for everything; what lies on one disk is added up.
-fn rooms(needs: &[(&Path, u64, &'static str)]) -> Result<(), PreflightError> {
+/// Checks the free space for (folder, bytes, remedy); folders on the same disk are added up.
+fn disk_space(needs: &[(&Path, u64, &'static str)]) -> Result<(), PreflightError> {
     let mut needed_on = BTreeMap::new();
     for (path, needed, remedy) in needs {
-        // The folder itself may not exist yet; its nearest existing parent is on the same disk.
+        // The folder may not exist yet; its nearest existing parent is on the same disk.
         let existing = path
             .ancestors()
             .find(|path| path.exists())
@@ -197,12 +222,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_disk_is_told_with_numbers() {
+    fn the_error_for_a_small_disk_has_numbers_and_a_remedy() {
         let folder = tempfile::tempdir().unwrap();
-        rooms(&[(folder.path(), 0, "X")]).unwrap();
+        disk_space(&[(folder.path(), 0, "X")]).unwrap();
         let below = folder.path().join("not/yet");
         let half = u64::MAX / 2 + 1;
-        let error = rooms(&[(folder.path(), half, "X"), (&below, half, "SCHEDKIT_CACHE")]);
+        let error = disk_space(&[(folder.path(), half, "X"), (&below, half, "SCHEDKIT_CACHE")]);
         let error = error.unwrap_err().to_string();
         assert!(
             error.contains("MiB free") && error.contains("make room"),
@@ -211,16 +236,16 @@ mod tests {
     }
 
     #[test]
-    fn nothing_missing_needs_no_room() {
-        let missing = Missing {
+    fn nothing_missing_needs_no_space() {
+        let missing = MissingParts {
             packages: vec![],
-            go: false,
+            kubernetes: false,
             signing: false,
-            rust: false,
+            schedulers: false,
             debian: false,
             kernel: None,
         };
-        assert_eq!(room_to_make(&missing), 0);
+        assert_eq!(space_to_build(&missing), 0);
     }
 
     #[test]

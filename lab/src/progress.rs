@@ -1,8 +1,5 @@
-//! What the supervisor tells the one who asked for a lab: which step runs, how long it took, and
-//! whether the lab is ready.
-//!
-//! The supervisor writes one JSON object a line to its standard output ([`Reporter`]); whoever
-//! started it reads them back ([`Event`]). Drawing them is for whoever reads.
+//! Progress of a lab's start: which step runs, how long it took, and whether the lab is ready. The
+//! supervisor writes each [`Event`] as a JSON line to its standard output; `screen.rs` shows them.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,39 +10,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::state::RunningLab;
 
-/// One thing that happened while a lab comes up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// A step began.
     Started {
-        /// Tells steps that run at the same time apart.
+        /// Several steps run at the same time.
         step: u64,
-        /// What it does, in words.
+        /// For people: "fetching QEMU".
         what: String,
     },
-    /// A step ended.
     Finished {
-        /// The number it started with.
         step: u64,
-        /// How long it took.
         millis: u64,
-        /// Whether it did what it was to do.
+        /// Whether it succeeded.
         good: bool,
     },
-    /// Everything runs.
     Ready {
-        /// What runs and where.
         lab: Box<RunningLab>,
     },
-    /// The lab could not come up; nothing of it is left.
+    /// The lab did not start, and nothing of it runs.
     Failed {
-        /// What happened and what to do, as a person reads it.
         message: String,
     },
 }
 
-/// The supervisor's end: cheap to clone, usable from several threads.
+/// Writes events; its clones can be used in several threads.
 #[derive(Clone)]
 pub struct Reporter {
     sink: Arc<Mutex<Box<dyn Write + Send>>>,
@@ -53,7 +42,6 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Reports into `sink`.
     pub fn new(sink: impl Write + Send + 'static) -> Self {
         Self {
             sink: Arc::new(Mutex::new(Box::new(sink))),
@@ -61,7 +49,7 @@ impl Reporter {
         }
     }
 
-    /// Does a piece of work and tells when it began, when it ended and how.
+    /// Calls `work` and reports its start, end and success.
     pub fn step<T, E>(
         &self,
         what: impl Into<String>,
@@ -80,8 +68,7 @@ impl Reporter {
         result
     }
 
-    /// Sends one event, or the answer to a request. That nobody listens any more is no reason to
-    /// stop: a detached lab outlives the command that started it.
+    /// Writes an event or a response. Errors are ignored: a detached lab outlives its reader.
     pub fn send(&self, event: &impl Serialize) {
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(mut line) = serde_json::to_vec(event) {
@@ -111,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_told_from_beginning_to_end() {
+    fn a_step_reports_its_start_and_end() {
         let (sender, receiver) = mpsc::channel();
         let reporter = Reporter::new(Lines(sender));
         let result: Result<(), &str> = reporter.step("hammering", || Err("thumb"));

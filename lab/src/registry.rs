@@ -1,5 +1,5 @@
-//! The lab's OCI registries and what they hold from the start: Debian's docker-registry, which
-//! knows no referrers, and where the topology asks for it one in memory that does.
+//! Starts the lab's OCI registries and pushes the first images: Debian's docker-registry, which has
+//! no referrers API, and for the topology `registry` an in-memory one that has it.
 
 use std::fs;
 use std::io;
@@ -8,31 +8,27 @@ use std::time::Duration;
 
 use crate::network::{self, REFERRERS, REGISTRY};
 use crate::oci::{PushError, Registry};
-use crate::parts::StockImage;
+use crate::parts::RegistryImage;
 use crate::service::{Service, ServiceError};
 use crate::state::State;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Why the registry is not there.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// Its program failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// An image did not get in.
     #[error(transparent)]
     Push(#[from] PushError),
-    /// Its configuration could not be written.
-    #[error("cannot write the registry's configuration")]
+    #[error("cannot write the registry's configuration: check that the disk is not full")]
     Io(#[from] io::Error),
 }
 
-/// Starts the registry and fills it.
+/// Starts the registry and pushes the images.
 pub fn start(
     state: &State,
     program: &Path,
-    stock: &[StockImage],
+    images: &[RegistryImage],
 ) -> Result<Service, RegistryError> {
     let config = state.path("registry.yml");
     fs::write(&config, configuration(&state.path("registry")))?;
@@ -41,40 +37,40 @@ pub fn start(
         .arg("serve")
         .arg(&config)
         .env("OTEL_TRACES_EXPORTER", "none")
-        // It takes 4 MiB for each blob that it serves. With a heap as small as a lab's, each of
-        // them would start a collection of garbage, which no registry in use does.
+        // It allocates 4 MiB for each blob that it serves. With a heap as small as in a lab, each
+        // blob would start a garbage collection, which does not happen in real registries.
         .env("GOGC", "2000");
     let service = Service::start("registry", command, state.log("registry"))?;
-    fill(service, &Registry::new(REGISTRY.to_string()), stock)
+    fill(service, &Registry::new(REGISTRY.to_string()), images)
 }
 
-/// Starts the registry with the referrers API and fills it with the same.
+/// Starts the registry with the referrers API and pushes the images.
 pub fn start_with_referrers(
     state: &State,
     program: &Path,
-    stock: &[StockImage],
+    images: &[RegistryImage],
 ) -> Result<Service, RegistryError> {
     let mut command = network::without_proxies(program);
     command.arg("registry").arg(REFERRERS.to_string());
     let service = Service::start("referrers", command, state.log("referrers"))?;
-    fill(service, &Registry::new(REFERRERS.to_string()), stock)
+    fill(service, &Registry::new(REFERRERS.to_string()), images)
 }
 
 fn fill(
     mut service: Service,
     registry: &Registry,
-    stock: &[StockImage],
+    images: &[RegistryImage],
 ) -> Result<Service, RegistryError> {
-    let asked = registry.clone();
-    service.ready_when(TIMEOUT, move || asked.is_up())?;
-    for image in stock {
+    let client = registry.clone();
+    service.ready_when(TIMEOUT, move || client.is_up())?;
+    for image in images {
         match image {
-            StockImage::Single {
+            RegistryImage::Single {
                 repository,
                 tag,
                 image,
             } => registry.push_image(repository, tag, image)?,
-            StockImage::Multi {
+            RegistryImage::Multi {
                 repository,
                 tag,
                 index,
@@ -84,7 +80,7 @@ fn fill(
     Ok(service)
 }
 
-/// Without its memory of blobs the registry would look each one up on disk at every request.
+/// With the cache of blob descriptors the registry does not read the disk at every request.
 fn configuration(storage: &Path) -> String {
     format!(
         "version: 0.1\n\

@@ -1,8 +1,7 @@
-//! What whoever brought a lab up may ask of its supervisor while the lab lives: one line of JSON on
-//! the control pipe each, and one line back on the supervisor's standard output.
+//! What a test can ask of the supervisor of its lab: one JSON line through the control pipe, and
+//! one JSON line back on the supervisor's standard output.
 //!
-//! `running.rs` asks, `supervisor.rs` reads and answers, `handle` does it. Nothing here happens by
-//! itself: a service that ends unasked stays ended.
+//! `running.rs` sends requests, `supervisor.rs` receives them, [`handle`] does the work.
 
 use std::time::Duration;
 
@@ -11,44 +10,28 @@ use serde::{Deserialize, Serialize};
 use crate::error_chain::error_chain;
 use crate::service::{Service, ServiceError, StopSignal};
 
-/// An API server waits up to a minute for the watches that it serves, and comes up slowly where
-/// emulated nodes share the processors.
+/// An API server waits up to a minute for the watches that it serves, and starts slowly while
+/// emulated nodes use the same processors.
 const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// One request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case")]
 pub enum Request {
-    /// The lab is to outlive whoever brought it up. Nothing can be asked afterwards.
+    /// Let the lab outlive the process that started it. No request can follow.
     Detach,
-    /// A service is to end, and is gone when this is answered.
-    Stop {
-        /// Its name.
-        service: String,
-        /// How.
-        signal: StopSignal,
-    },
-    /// A service that has ended is to run again, and is ready when this is answered.
-    Start {
-        /// Its name.
-        service: String,
-    },
+    /// Stop a service; the response comes when its process is gone.
+    Stop { service: String, signal: StopSignal },
+    /// Start a service that has stopped; the response comes when it is ready.
+    Start { service: String },
 }
 
-/// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "response", rename_all = "kebab-case")]
 pub enum Response {
-    /// It is so.
     Done,
-    /// It is not, and why.
-    Refused {
-        /// As a person reads it.
-        message: String,
-    },
+    Refused { message: String },
 }
 
-/// Why a request is not met.
 #[derive(Debug, thiserror::Error)]
 enum RequestError {
     #[error("the lab has no service {name:?}: it has {services}")]
@@ -57,16 +40,15 @@ enum RequestError {
     Service(#[from] ServiceError),
 }
 
-/// Does what is asked, and tells when it is done.
 pub(crate) fn handle(request: &Request, services: &mut [Service]) -> Response {
     let done = match request {
-        // Whoever reads the control pipe has met this one already.
+        // The reader of the control pipe has handled it.
         Request::Detach => Ok(()),
         Request::Stop { service, signal } => {
-            named(service, services).and_then(|service| Ok(service.stop(*signal, TIMEOUT)?))
+            find(service, services).and_then(|service| Ok(service.stop(*signal, TIMEOUT)?))
         }
         Request::Start { service } => {
-            named(service, services).and_then(|service| Ok(service.resume(TIMEOUT)?))
+            find(service, services).and_then(|service| Ok(service.restart(TIMEOUT)?))
         }
     };
     match done {
@@ -77,7 +59,7 @@ pub(crate) fn handle(request: &Request, services: &mut [Service]) -> Response {
     }
 }
 
-fn named<'a>(name: &str, services: &'a mut [Service]) -> Result<&'a mut Service, RequestError> {
+fn find<'a>(name: &str, services: &'a mut [Service]) -> Result<&'a mut Service, RequestError> {
     let all: Vec<&str> = services.iter().map(Service::name).collect();
     let all = all.join(", ");
     let found = services.iter_mut().find(|service| service.name() == name);
@@ -104,23 +86,23 @@ mod tests {
         Request::Stop { service, signal }
     }
 
-    fn refusal(answer: Response) -> String {
-        match answer {
+    fn refusal(response: Response) -> String {
+        match response {
             Response::Refused { message } => message,
-            Response::Done => panic!("it was done"),
+            Response::Done => panic!("the request was done"),
         }
     }
 
     #[test]
-    fn a_service_is_gone_when_it_was_stopped_and_runs_when_it_was_started() {
+    fn a_stopped_service_is_gone_and_a_started_one_runs() {
         let folder = tempfile::tempdir().unwrap();
-        // One that takes its time when it is asked, as API servers do.
+        // It takes its time after SIGTERM, as API servers do.
         let script = "trap 'sleep 0.3; echo ended well; exit 0' TERM; echo here; \
                       while :; do sleep 0.05; done";
         let mut services = services(folder.path(), script);
-        let said = || std::fs::read_to_string(folder.path().join("log")).unwrap();
-        let count = |word: &str| said().lines().filter(|line| *line == word).count();
-        let heard = |times| {
+        let log = || std::fs::read_to_string(folder.path().join("log")).unwrap();
+        let count = |text: &str| log().lines().filter(|line| *line == text).count();
+        let wait_for_starts = |times| {
             while count("here") < times {
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -128,48 +110,44 @@ mod tests {
         let start = Request::Start {
             service: "thing".to_owned(),
         };
-        heard(1);
+        wait_for_starts(1);
         assert_eq!(
             handle(&stop(StopSignal::Term), &mut services),
             Response::Done
         );
-        assert_eq!(count("ended well"), 1, "it was waited for");
+        assert_eq!(count("ended well"), 1, "the process has handled SIGTERM");
         assert_eq!(
-            services[0].ended(),
+            services[0].exited(),
             None,
-            "nobody is told of an end on purpose"
+            "a stop on request is not reported"
         );
         assert_eq!(handle(&start, &mut services), Response::Done);
-        heard(2);
-        assert_eq!(
-            handle(&stop(StopSignal::Kill), &mut services),
-            Response::Done
-        );
-        assert_eq!(count("ended well"), 1, "it was not asked");
+        wait_for_starts(2);
+        let kill = stop(StopSignal::Kill);
+        assert_eq!(handle(&kill, &mut services), Response::Done);
+        assert_eq!(count("ended well"), 1, "SIGKILL cannot be handled");
         assert_eq!(handle(&start, &mut services), Response::Done);
-        heard(3);
-        assert_eq!(
-            handle(&stop(StopSignal::Kill), &mut services),
-            Response::Done
-        );
+        wait_for_starts(3);
+        assert_eq!(handle(&kill, &mut services), Response::Done);
     }
 
     #[test]
-    fn what_cannot_be_done_is_refused_with_a_sentence() {
+    fn an_impossible_request_is_refused_with_a_message() {
         let folder = tempfile::tempdir().unwrap();
         let mut services = services(folder.path(), "exec sleep 60");
         let unknown = Request::Start {
             service: "nothing".to_owned(),
         };
-        let said = refusal(handle(&unknown, &mut services));
-        assert_eq!(said, "the lab has no service \"nothing\": it has thing");
+        let message = refusal(handle(&unknown, &mut services));
+        assert_eq!(message, "the lab has no service \"nothing\": it has thing");
         let start = Request::Start {
             service: "thing".to_owned(),
         };
-        let said = refusal(handle(&start, &mut services));
-        assert_eq!(said, "cannot start thing: it runs");
-        handle(&stop(StopSignal::Kill), &mut services);
-        let said = refusal(handle(&stop(StopSignal::Kill), &mut services));
-        assert_eq!(said, "cannot stop thing: it does not run");
+        let message = refusal(handle(&start, &mut services));
+        assert_eq!(message, "cannot start thing: it runs");
+        let kill = stop(StopSignal::Kill);
+        handle(&kill, &mut services);
+        let message = refusal(handle(&kill, &mut services));
+        assert_eq!(message, "cannot stop thing: it does not run");
     }
 }

@@ -1,13 +1,11 @@
-//! A machine on which schedctl stands ready as an administrator would leave it: the static
-//! program, its settings, a trust policy with the lab's own key, a catalog, and images in the
-//! registry that this key signed.
-//!
-//! For schedctl's tests, measurements and transcripts. It needs nobody outside the lab.
+//! A machine with schedctl installed as an administrator would: the static program, its
+//! configuration, a trust policy with the lab's own key, a catalog, and images in the registry that
+//! this key signed. For schedctl's tests, measurements and transcripts; it needs no network.
 //!
 //! ```text
 //! /usr/local/bin/schedctl
 //! /etc/schedctl/config.toml     catalog, trust policy, the registry (plain HTTP)
-//! /etc/schedctl/trust.yaml      the key below, nobody else
+//! /etc/schedctl/trust.yaml      trusts the key below and no other
 //! /etc/schedctl/keys/lab.pem
 //! /etc/schedctl/catalog.json    scx_lab, and scx_bpfland where the registry holds it
 //! ```
@@ -30,7 +28,8 @@ use crate::topology::Topology;
 const NODE: &str = "node1";
 /// The repositories that are signed and put into the catalog, as far as the registry has them.
 const SCHEDULERS: [&str; 2] = ["scx_lab", "scx_bpfland"];
-/// A machine with schedctl. Dropping it ends its lab.
+
+/// Dropping it ends its lab.
 #[derive(Debug)]
 pub struct SchedctlHost {
     lab: Lab,
@@ -39,16 +38,12 @@ pub struct SchedctlHost {
     schedulers: Vec<&'static str>,
 }
 
-/// Why there is no such machine.
 #[derive(Debug, thiserror::Error)]
 pub enum SchedctlHostError {
-    /// The lab.
     #[error(transparent)]
     Lab(#[from] LabError),
-    /// The node.
     #[error(transparent)]
     Node(#[from] NodeError),
-    /// The registry.
     #[error(transparent)]
     Registry(#[from] PushError),
     #[error(transparent)]
@@ -56,7 +51,7 @@ pub enum SchedctlHostError {
 }
 
 impl SchedctlHost {
-    /// What such a machine is made from. `labs` is the folder that holds the state of all labs.
+    /// The lab that such a machine needs. `labs` is the folder that holds the state of all labs.
     pub fn spec(name: &str, labs: &Path) -> LabSpec {
         LabSpec {
             schedulers: vec![Scheduler::ScxLab],
@@ -65,8 +60,8 @@ impl SchedctlHost {
         }
     }
 
-    /// Signs what a lab's registry holds, and readies its first node. `program` is a static
-    /// schedctl; see [`crate::static_program`].
+    /// Signs the images in the lab's registry and installs schedctl on its first node. `program` is
+    /// a static schedctl; see [`crate::static_program`].
     pub fn set_up(lab: Lab, program: &Path) -> Result<Self, SchedctlHostError> {
         let sigstore = lab.sigstore()?;
         let key = sigstore.key_pair("lab", Algorithm::EcdsaP256)?;
@@ -85,7 +80,7 @@ impl SchedctlHost {
         let node = host.node()?;
         node.put(program, "/usr/local/bin/schedctl", 0o755)?;
         for (path, text) in [
-            ("config.toml", host.settings().as_str()),
+            ("config.toml", host.config().as_str()),
             (
                 "trust.yaml",
                 "keys:\n  - path: /etc/schedctl/keys/lab.pem\n",
@@ -101,38 +96,36 @@ impl SchedctlHost {
         Ok(host)
     }
 
-    /// Its lab.
     pub fn lab(&self) -> &Lab {
         &self.lab
     }
 
-    /// The machine itself.
     pub fn node(&self) -> Result<Node<'_>, LabError> {
         self.lab.node(NODE)
     }
 
-    /// The registry as this side reaches it: to push further images.
+    /// The registry by its address on this machine, to push further images.
     pub fn registry(&self) -> Registry {
         Registry::new(&self.lab.running().registry)
     }
 
-    /// `repository:tag` as the machine says it.
+    /// The reference of `repository:tag` on the machine.
     pub fn reference(&self, image: &str) -> String {
         format!("{}/{image}", self.lab.running().registry_on_nodes)
     }
 
     /// Runs schedctl there to its end.
-    pub fn schedctl(&self, words: &[&str]) -> Result<CommandOutput, SchedctlHostError> {
-        let words = [&["schedctl"], words].concat();
-        Ok(self.node()?.run(&words).map_err(NodeError::from)?)
+    pub fn schedctl(&self, args: &[&str]) -> Result<CommandOutput, SchedctlHostError> {
+        let args = [&["schedctl"], args].concat();
+        Ok(self.node()?.run(&args).map_err(NodeError::from)?)
     }
 
-    /// Signs every image of a repository by the key that the machine trusts. An index is signed
-    /// itself, as the project's own are, and its images are not.
+    /// Signs every tag of a repository with the key that the machine trusts. Of an index, the index
+    /// is signed and its images are not, as in the project's own releases.
     pub fn sign_all(&self, repository: &str) -> Result<(), SchedctlHostError> {
         let registry = self.registry();
-        let mut signed = BTreeSet::new();
-        // Signatures hang at tags of their own, `sha256-…`.
+        let mut references = Vec::new();
+        // Signatures have tags of their own, `sha256-…`.
         let tags = registry.tags(repository)?.into_iter();
         for tag in tags.filter(|tag| !tag.starts_with("sha256-")) {
             if let Some(found) = registry.manifest(repository, &tag)? {
@@ -143,10 +136,19 @@ impl SchedctlHost {
                 }
             }
         }
+        references.sort();
+        references.dedup();
+        let Some((first, more)) = references.split_first() else {
+            return Ok(());
+        };
+        // cosign signs several images in one run, and takes most of its time to start.
+        let more: Vec<_> = more.iter().map(String::as_str).collect();
+        self.cosign
+            .sign(Edition::V3, Form::Bundle, &self.key, first, &more)?;
         Ok(())
     }
 
-    fn settings(&self) -> String {
+    fn config(&self) -> String {
         format!(
             "catalog = \"/etc/schedctl/catalog.json\"\n\
              trust-policy = \"/etc/schedctl/trust.yaml\"\n\n\

@@ -1,5 +1,5 @@
-//! Draws the steps of a lab coming up, and those of the demo: moving on a terminal, lines elsewhere.
-//! For the `lab` command and the demo; nothing is decided here.
+//! Shows progress on standard error, for the `lab` command and the demo: spinners on a terminal,
+//! plain lines elsewhere.
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
@@ -9,34 +9,32 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::progress::Event;
 
-/// The number of a step of ours: far from those that a supervisor counts up.
-const OURS: u64 = u64::MAX;
+/// The number of a step of this process; the supervisor counts from 0.
+const OWN_STEP: u64 = u64::MAX;
 
-/// Where steps are drawn.
 #[derive(Debug, Default)]
 pub struct Screen {
     bars: MultiProgress,
     steps: HashMap<u64, (String, ProgressBar)>,
-    moving: bool,
+    is_terminal: bool,
 }
 
 impl Screen {
-    /// Draws on standard error.
     pub fn new() -> Self {
         Self {
             bars: MultiProgress::new(),
             steps: HashMap::new(),
-            moving: std::io::stderr().is_terminal(),
+            is_terminal: std::io::stderr().is_terminal(),
         }
     }
 
-    /// Does a piece of work that takes a while, drawn like the steps of a lab.
+    /// Calls `work` and shows it like a step of a lab.
     pub fn step<T, E>(
         &mut self,
         what: impl Into<String>,
         work: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
-        let (step, what) = (OURS, what.into());
+        let (step, what) = (OWN_STEP, what.into());
         self.show(&Event::Started { step, what });
         let begin = Instant::now();
         let result = work();
@@ -48,10 +46,9 @@ impl Screen {
         result
     }
 
-    /// Does a piece of work whose name was said already: something moves while it lasts, and
-    /// nothing is left of that.
+    /// Shows a spinner without text while `work` runs.
     pub fn busy<T>(&self, work: impl FnOnce() -> T) -> T {
-        let bar = if self.moving {
+        let bar = if self.is_terminal {
             self.spin("")
         } else {
             ProgressBar::hidden()
@@ -61,17 +58,16 @@ impl Screen {
         result
     }
 
-    /// Shows what happened.
     pub fn show(&mut self, event: &Event) {
         match event {
             Event::Started { step, what } => {
-                let bar = if self.moving {
+                let bar = if self.is_terminal {
                     self.spin(what)
                 } else {
                     ProgressBar::hidden()
                 };
-                if !self.moving {
-                    say(&format!("…    {what}"));
+                if !self.is_terminal {
+                    print_line(&format!("…    {what}"));
                 }
                 self.steps.insert(*step, (what.clone(), bar));
             }
@@ -80,7 +76,7 @@ impl Screen {
                     bar.finish_and_clear();
                     let mark = if *good { "ok" } else { "FAIL" };
                     let line = format!("{mark:4} {what} {}", seconds(*millis));
-                    self.bars.suspend(|| say(&line));
+                    self.bars.suspend(|| print_line(&line));
                 }
             }
             Event::Ready { .. } | Event::Failed { .. } => {
@@ -106,6 +102,6 @@ fn seconds(millis: u64) -> String {
     format!("({}.{} s)", millis / 1000, millis % 1000 / 100)
 }
 
-fn say(line: &str) {
+fn print_line(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

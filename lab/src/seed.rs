@@ -1,5 +1,5 @@
-//! What makes a node of a lab out of the common disk: a tar archive that the node reads raw
-//! from its fourth disk before anything else runs.
+//! The seed of a node: a tar archive with its name, addresses, keys and configuration. The node
+//! unpacks it from its fourth disk before anything else runs; the root disk is the same for all.
 
 use std::fs;
 use std::io;
@@ -10,22 +10,18 @@ use crate::network::{self, API, REGISTRY};
 use crate::pki::{self, Pki, PkiError};
 use crate::ssh::Keys;
 
-/// The registry's name on the nodes; they find its address in their hosts file.
+/// The registry's name in the nodes' `/etc/hosts`.
 pub const REGISTRY_NAME: &str = "registry.lab";
 
-/// Who a node is.
 #[derive(Clone, Debug)]
 pub struct NodeIdentity {
-    /// Its place in the lab, counted from one.
+    /// Counted from one.
     pub number: u8,
-    /// Its name.
     pub name: String,
-    /// Its address.
     pub ip: Ipv4Addr,
 }
 
 impl NodeIdentity {
-    /// The n-th node of a lab.
     pub fn new(number: u8) -> Self {
         Self {
             number,
@@ -35,18 +31,15 @@ impl NodeIdentity {
     }
 }
 
-/// Why a seed could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SeedError {
-    /// The node's certificates failed.
     #[error(transparent)]
     Pki(#[from] PkiError),
-    /// A file could not be read or written.
-    #[error("cannot write the seed of a node")]
+    #[error("cannot write the seed of a node: check that the disk is not full")]
     Io(#[from] io::Error),
 }
 
-/// Writes the seed of a node. With `pki` it joins the cluster; without it is a machine on its own.
+/// Writes the seed of a node. With `pki` the node joins the cluster.
 pub fn write(
     path: &Path,
     node: &NodeIdentity,
@@ -86,14 +79,14 @@ pub fn write(
         &fs::read_to_string(keys.user_public_key())?,
     )?;
     if let Some(pki) = pki {
-        join(&mut seed, node, pki)?;
+        add_kubelet_files(&mut seed, node, pki)?;
     }
     fs::write(path, seed.0.into_inner()?)?;
     Ok(())
 }
 
-/// What a kubelet needs to join.
-fn join(seed: &mut Seed, node: &NodeIdentity, pki: &Pki) -> Result<(), SeedError> {
+/// The files that a kubelet needs to join the cluster.
+fn add_kubelet_files(seed: &mut Seed, node: &NodeIdentity, pki: &Pki) -> Result<(), SeedError> {
     let name = &node.name;
     let client = pki.client(
         &format!("{name}-client"),
@@ -141,7 +134,7 @@ fn environment(node: &NodeIdentity, joins: bool) -> String {
     )
 }
 
-/// Pods get addresses that the whole lab can reach, so nothing is masqueraded.
+/// The CNI configuration. Pod addresses are routed in the whole lab, so nothing is masqueraded.
 fn pod_network(node: &NodeIdentity) -> String {
     let subnet = network::pod_cidr(node.number);
     serde_json::json!({
@@ -200,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_on_its_own_knows_no_api_server() {
+    fn a_node_without_kubernetes_has_no_api_server_address() {
         assert!(environment(&NodeIdentity::new(1), false).contains("\nAPI_SERVER=\n"));
         assert!(environment(&NodeIdentity::new(1), true).contains("\nAPI_SERVER=10.77.0.1:6443\n"));
     }

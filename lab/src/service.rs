@@ -1,8 +1,7 @@
-//! A program that runs for as long as the lab does, unless somebody asks for a pause.
+//! A program that runs for as long as the lab does, unless a test stops it.
 //!
-//! Whoever lets go of a service does not end it: they all live in the supervisor's process namespace,
-//! and the kernel ends them with it. [`Service::stop`] is for a fault on purpose, and the service
-//! can be started again the way it was.
+//! Dropping a [`Service`] does not end its process: all of them live in the supervisor's PID
+//! namespace, and the kernel ends them with it. A stopped service can be started again.
 
 use std::fmt;
 use std::io;
@@ -15,14 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::{self, CommandError};
 
-/// How long to wait between two looks at something that is coming up.
-const PAUSE: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A program of the lab.
 pub struct Service {
     name: String,
     command: Command,
-    /// Nothing once its end is known.
+    /// Nothing once its exit has been read.
     child: Option<Child>,
     log: PathBuf,
     is_ready: Box<dyn Fn() -> bool + Send>,
@@ -38,55 +35,36 @@ pub enum StopSignal {
     Kill,
 }
 
-/// Why a service is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// It ended by itself.
     #[error("{name} ended with {status}{output_tail}")]
-    Ended {
-        /// Which.
+    Exited {
         name: String,
-        /// How.
         status: ExitStatus,
-        /// What it said last.
         output_tail: String,
     },
-    /// It runs but does not answer.
     #[error("{name} is not ready after {seconds} s: see {log}{output_tail}")]
-    Late {
-        /// Which.
+    NotReady {
         name: String,
-        /// How long we waited.
         seconds: u64,
-        /// Where it writes.
         log: PathBuf,
-        /// What it said last.
         output_tail: String,
     },
-    /// It was told to end and does not.
-    #[error("{name} has not ended after {seconds} s: see {log}{output_tail}")]
-    StillThere {
-        /// Which.
+    #[error("{name} has not stopped after {seconds} s: see {log}{output_tail}")]
+    NotStopped {
         name: String,
-        /// How long we waited.
         seconds: u64,
-        /// Where it writes.
         log: PathBuf,
-        /// What it said last.
         output_tail: String,
     },
-    /// Two of them would be in each other's way.
     #[error("cannot start {0}: it runs")]
-    Runs(String),
-    /// There is nothing to stop.
+    AlreadyRunning(String),
     #[error("cannot stop {0}: it does not run")]
-    RunsNot(String),
-    /// It could not be started.
+    NotRunning(String),
     #[error(transparent)]
     Start(#[from] CommandError),
-    /// The system refused to tell.
-    #[error("cannot watch a service")]
-    Io(#[from] io::Error),
+    #[error("cannot signal or wait for a process of the lab")]
+    Process(#[from] io::Error),
 }
 
 impl Service {
@@ -106,13 +84,12 @@ impl Service {
         })
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How it ended, if it has by itself; told once.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
+    /// Its exit status if it has exited by itself; returned once.
+    pub fn exited(&mut self) -> Option<ExitStatus> {
         let status = self.child.as_mut()?.try_wait().ok().flatten();
         if status.is_some() {
             self.child = None;
@@ -120,7 +97,7 @@ impl Service {
         status
     }
 
-    /// Waits until `is_ready` says so, now and whenever it is started again.
+    /// Waits until `is_ready` holds, now and after every restart.
     pub fn ready_when(
         &mut self,
         timeout: Duration,
@@ -131,39 +108,39 @@ impl Service {
         Ok(())
     }
 
-    /// Waits until `is_ready` says so; ends early when the service does.
+    /// Waits until `is_ready` holds; fails early if the service exits.
     pub fn wait_until(
         &mut self,
         timeout: Duration,
         mut is_ready: impl FnMut() -> bool,
     ) -> Result<(), ServiceError> {
-        let begin = Instant::now();
+        let started = Instant::now();
         while !is_ready() {
-            if let Some(status) = self.ended() {
-                return Err(ServiceError::Ended {
+            if let Some(status) = self.exited() {
+                return Err(ServiceError::Exited {
                     name: self.name.clone(),
                     status,
                     output_tail: self.output_tail(),
                 });
             }
-            if begin.elapsed() > timeout {
-                return Err(ServiceError::Late {
+            if started.elapsed() > timeout {
+                return Err(ServiceError::NotReady {
                     name: self.name.clone(),
                     seconds: timeout.as_secs(),
                     log: self.log.clone(),
                     output_tail: self.output_tail(),
                 });
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
 
-    /// Ends it and waits until it is gone: a new API server on the port of one that is still
-    /// there would leave every client hanging.
+    /// Stops it and waits until its process is gone: clients hang when an API server starts while the
+    /// old one still holds the port.
     pub fn stop(&mut self, signal: StopSignal, timeout: Duration) -> Result<(), ServiceError> {
         let child = self.child.as_mut();
-        let child = child.ok_or_else(|| ServiceError::RunsNot(self.name.clone()))?;
+        let child = child.ok_or_else(|| ServiceError::NotRunning(self.name.clone()))?;
         let signal = match signal {
             StopSignal::Term => Signal::TERM,
             StopSignal::Kill => Signal::KILL,
@@ -171,28 +148,28 @@ impl Service {
         if child.try_wait()?.is_none() {
             kill_process(Pid::from_child(child), signal).map_err(io::Error::from)?;
         }
-        let begin = Instant::now();
+        let started = Instant::now();
         while child.try_wait()?.is_none() {
-            if begin.elapsed() > timeout {
-                return Err(ServiceError::StillThere {
+            if started.elapsed() > timeout {
+                return Err(ServiceError::NotStopped {
                     name: self.name.clone(),
                     seconds: timeout.as_secs(),
                     log: self.log.clone(),
                     output_tail: self.output_tail(),
                 });
             }
-            std::thread::sleep(PAUSE / 10);
+            std::thread::sleep(POLL_INTERVAL / 10);
         }
         self.child = None;
         Ok(())
     }
 
-    /// Starts it again the way it was started, and waits until it is ready.
-    pub fn resume(&mut self, timeout: Duration) -> Result<(), ServiceError> {
-        // What ended by itself and was not looked at yet may be started, too.
-        self.ended();
+    /// Starts it again with the same command, and waits until it is ready.
+    pub fn restart(&mut self, timeout: Duration) -> Result<(), ServiceError> {
+        // A process that has exited unnoticed may be started again, too.
+        self.exited();
         if self.child.is_some() {
-            return Err(ServiceError::Runs(self.name.clone()));
+            return Err(ServiceError::AlreadyRunning(self.name.clone()));
         }
         self.child = Some(spawn(&mut self.command)?);
         let is_ready = std::mem::replace(&mut self.is_ready, Box::new(|| true));
@@ -239,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_ends_is_an_error_with_its_last_words() {
+    fn a_service_that_exits_is_an_error_with_its_output() {
         let (_folder, mut service) = start("echo port in use; exit 4");
         let error = service
             .wait_until(Duration::from_secs(60), || false)
@@ -252,10 +229,10 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_never_gets_ready_is_late() {
+    fn a_service_that_never_gets_ready_is_an_error() {
         let (_folder, mut service) = start("exec sleep 5");
         let error = service.wait_until(Duration::ZERO, || false).unwrap_err();
-        assert!(matches!(error, ServiceError::Late { .. }), "{error}");
+        assert!(matches!(error, ServiceError::NotReady { .. }), "{error}");
         service
             .stop(StopSignal::Kill, Duration::from_secs(60))
             .unwrap();

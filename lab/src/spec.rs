@@ -7,78 +7,62 @@ use serde::{Deserialize, Serialize};
 use crate::environment;
 use crate::topology::Topology;
 
-/// The kernel series that a lab boots unless asked otherwise: the newest with long-term support.
+/// The kernel series that a lab boots by default: the newest with long-term support.
 pub const DEFAULT_KERNEL: &str = "6.18";
 
 /// A scheduler whose image the lab's registry holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheduler {
-    /// Our own, which misbehaves on order.
+    /// Our own, with faults that can be chosen.
     #[value(name = "scx_lab")]
     ScxLab,
-    /// One that others wrote, from the Rust package registry.
+    /// A third-party scheduler, from crates.io.
     #[value(name = "scx_bpfland")]
     ScxBpfland,
 }
 
-/// Which programs that sign and verify a lab has.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Signing {
-    #[default]
-    None,
-    /// A Sigstore of our own, which signs and makes flawed signatures; built in seconds.
-    Sigstore,
-    /// That, and cosign 2 and 3; built in minutes.
-    Cosign,
-}
-
-/// How far the supervisor goes.
+/// When the supervisor is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goal {
     /// Every part is in the cache; nothing runs.
     Prepared,
-    /// The lab runs.
     Running,
 }
 
-/// Everything the supervisor must know to make a lab. Leaves it no choice but free ports.
+/// Everything that the supervisor must know to start a lab; only free ports are left to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LabSpec {
-    /// The lab's name; its state is kept under it.
+    /// The name of the lab, and of the folder of its state.
     pub name: String,
-    /// How far to go.
     pub goal: Goal,
-    /// How much of a cluster.
     pub topology: Topology,
-    /// How many virtual machines; ignored where the topology has none.
+    /// The number of virtual machines; ignored if the topology has none.
     pub nodes: u8,
     /// Kernel series (`6.18`) or exact release.
     pub kernel: String,
-    /// Which scheduler images to hold ready.
+    /// The schedulers whose images the registry holds.
     pub schedulers: Vec<Scheduler>,
-    /// Whether kwok plays nodes that are objects only; see [`crate::kwok`].
+    /// Whether kwok simulates the kubelets of labelled nodes; see [`crate::kwok`].
     pub kwok: bool,
-    pub signing: Signing,
-    /// Fixed port of the API server on this machine's loopback; any free one otherwise.
+    /// Whether the lab has cosign 2 and 3 and a private Sigstore.
+    pub signing: bool,
+    /// Fixed port of the API server on this machine's loopback; default: any free port.
     pub api_port: Option<u16>,
-    /// Fixed port of the registry on this machine's loopback; any free one otherwise.
+    /// Fixed port of the registry on this machine's loopback; default: any free port.
     pub registry_port: Option<u16>,
-    /// Folder of this lab's running state.
+    /// Folder of this lab's state.
     pub state: PathBuf,
-    /// Folder of what is kept between labs.
+    /// Folder of the parts that are kept between labs.
     pub cache: PathBuf,
-    /// QEMU's accelerator.
+    /// QEMU's `-accel`.
     pub accelerator: String,
 }
 
 impl LabSpec {
-    /// An ordinary lab: one node, the default kernel, our own scheduler, free ports. `labs` is
-    /// the folder that holds the state of all labs.
+    /// A lab with the defaults: one node, the default kernel, scx_lab, free ports. `labs` is the
+    /// folder that holds the state of all labs.
     pub fn new(name: &str, topology: Topology, labs: &Path) -> Self {
         Self {
             name: name.to_owned(),
@@ -97,7 +81,7 @@ impl LabSpec {
         }
     }
 
-    /// The number of virtual machines that will really be there.
+    /// The number of virtual machines: 0 if the topology has none.
     pub fn node_count(&self) -> u8 {
         if self.topology.has_nodes() {
             self.nodes
@@ -107,7 +91,7 @@ impl LabSpec {
     }
 }
 
-/// A path that holds in the supervisor, too, wherever it runs.
+/// The supervisor may run in another working directory.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

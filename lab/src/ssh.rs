@@ -1,9 +1,8 @@
-//! The way into a node: one ssh connection a node that the supervisor holds open, and everybody
-//! else's commands go through it. A handshake with an emulated processor takes a second; a
-//! command over an open connection does not.
+//! Commands on a node. The supervisor holds one ssh connection per node open, and every command
+//! goes through it: a handshake with an emulated processor takes a second, a command over an open
+//! connection does not.
 //!
-//! Sockets are named relative to the state folder, because the path of a socket may have 108
-//! bytes and a clone may lie deep.
+//! Socket paths are relative to the state folder, because they are limited to 108 bytes.
 
 use std::fs;
 use std::io;
@@ -16,33 +15,28 @@ use crate::command::{self, CommandError};
 use crate::progress::Reporter;
 use crate::state::State;
 
-/// The keys by which nodes and this user know each other; made once a user.
+/// The ssh keys of the nodes and of this user; created once and kept in the cache.
 #[derive(Clone, Debug)]
 pub struct Keys(PathBuf);
 
-/// How the bytes of a connection get to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// Over the lab's network.
     Network,
-    /// Over a serial line, where the node's kernel has no driver for the network.
-    Line,
+    /// For a kernel without a network driver.
+    SerialLine,
 }
 
-/// Why there are no keys.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// `ssh-keygen` failed.
-    #[error("cannot make the keys for the nodes")]
+    #[error("cannot create the ssh keys for the nodes")]
     Command(#[from] CommandError),
-    /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
 }
 
 impl Keys {
-    /// The keys, made unless they are there.
-    pub fn make(cache: &Cache, reporter: &Reporter) -> Result<Self, KeyError> {
+    /// Creates the keys unless the cache has them.
+    pub fn create(cache: &Cache, reporter: &Reporter) -> Result<Self, KeyError> {
         let folder = cache.part("ssh-keys", &Key::of(["ed25519"]), reporter, |folder| {
             for name in ["user", "node"] {
                 command::read(
@@ -56,24 +50,24 @@ impl Keys {
         Ok(Self(folder))
     }
 
-    /// A node's own private key.
+    /// The file of the nodes' host key.
     pub fn node_key(&self) -> PathBuf {
         self.0.join("node")
     }
 
-    /// The public key that may log in.
+    /// The file of the public key that the nodes accept.
     pub fn user_public_key(&self) -> PathBuf {
         self.0.join("user.pub")
     }
 
-    /// Writes which key each node has, so that a connection is refused to anybody else.
+    /// Writes ssh's `known_hosts` for these nodes.
     pub fn write_known_hosts(&self, state: &State, nodes: &[Ipv4Addr]) -> io::Result<()> {
         let key = fs::read_to_string(self.0.join("node.pub"))?;
         let lines: String = nodes.iter().map(|ip| format!("{ip} {key}")).collect();
         fs::write(state.path("known_hosts"), lines)
     }
 
-    /// The command that opens and holds the connection to a node.
+    /// The command that opens the connection to a node and holds it.
     pub fn hold(&self, state: &State, node: &str, ip: Ipv4Addr, route: Route) -> Command {
         let mut ssh = ssh(state.folder(), node);
         ssh.args([
@@ -95,7 +89,7 @@ impl Keys {
             "-i",
         ]);
         ssh.arg(self.0.join("user"));
-        if let (Route::Line, Ok(lab)) = (route, std::env::current_exe()) {
+        if let (Route::SerialLine, Ok(lab)) = (route, std::env::current_exe()) {
             ssh.arg("-o")
                 .arg(format!("ProxyCommand='{}' line {node}.line", lab.display()));
         }
@@ -112,14 +106,14 @@ pub fn is_open(state: &State, node: &str) -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-/// A command that runs `words` on a node, with this process's standard streams.
-pub fn on_node(state: &State, node: &str, words: &[impl AsRef<str>]) -> Command {
+/// A command that runs `args` on a node, with this process's standard streams.
+pub fn on_node(state: &State, node: &str, args: &[impl AsRef<str>]) -> Command {
     let mut ssh = ssh(state.folder(), node);
-    ssh.args(only_through_the_held_connection())
+    ssh.args(only_held_connection())
         .arg("-T")
         .arg(node)
         .arg("--");
-    ssh.arg(quote(words));
+    ssh.arg(quote(args));
     ssh
 }
 
@@ -134,9 +128,7 @@ pub fn copy(state: &State, node: &str, from: &str, to: &str) -> Command {
         "-o",
         &format!("ControlPath={node}.ssh"),
     ]);
-    scp.args(only_through_the_held_connection())
-        .arg("--")
-        .args([from, to]);
+    scp.args(only_held_connection()).arg("--").args([from, to]);
     scp
 }
 
@@ -153,16 +145,16 @@ fn ssh(folder: &Path, node: &str) -> Command {
     ssh
 }
 
-/// Without the held connection there is no way: fail at once instead of asking the resolver.
-fn only_through_the_held_connection() -> [&'static str; 4] {
+/// Makes ssh fail at once if the held connection is not open, instead of opening one of its own.
+fn only_held_connection() -> [&'static str; 4] {
     ["-o", "ProxyCommand=false", "-o", "BatchMode=yes"]
 }
 
-/// Words as a shell on the other side will take them apart again.
-fn quote(words: &[impl AsRef<str>]) -> String {
-    let quoted: Vec<_> = words
+/// Quotes arguments for the shell on the node.
+fn quote(args: &[impl AsRef<str>]) -> String {
+    let quoted: Vec<_> = args
         .iter()
-        .map(|word| format!("'{}'", word.as_ref().replace('\'', r"'\''")))
+        .map(|arg| format!("'{}'", arg.as_ref().replace('\'', r"'\''")))
         .collect();
     quoted.join(" ")
 }
@@ -172,14 +164,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_arrive_as_they_were_given() {
-        for words in [&["echo", "a b", "$HOME", "it's", "", "*"][..], &["true"]] {
-            let script = format!("printf '%s\\0' {}", quote(words));
+    fn arguments_survive_the_shell() {
+        for args in [&["echo", "a b", "$HOME", "it's", "", "*"][..], &["true"]] {
+            let script = format!("printf '%s\\0' {}", quote(args));
             let output = Command::new("sh").args(["-c", &script]).output().unwrap();
             let arrived: Vec<_> = output.stdout.split_inclusive(|byte| *byte == 0).collect();
-            let sent: Vec<_> = words
+            let sent: Vec<_> = args
                 .iter()
-                .map(|word| format!("{word}\0").into_bytes())
+                .map(|arg| format!("{arg}\0").into_bytes())
                 .collect();
             assert_eq!(arrived, sent);
         }

@@ -1,7 +1,7 @@
-//! Puts a lab's parts to work: registry, nodes, control plane, in the order that is fastest.
+//! Starts a lab's processes from its parts: registries, nodes, control plane.
 //!
-//! The supervisor calls it once everything is there. Nothing here is undone on failure: the supervisor
-//! ends, and what was started ends with it.
+//! The supervisor calls it once all parts are there. Nothing is undone on failure: the supervisor
+//! exits, and the kernel ends what was started.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use crate::cache::Cache;
 use crate::control_plane::{self, ControlPlaneError};
 use crate::network::{self, API, REGISTRY};
 use crate::parts::Parts;
-use crate::parts::kernel::Equipment;
+use crate::parts::kernel::Modules;
 use crate::pki::{Pki, PkiError};
 use crate::progress::Reporter;
 use crate::registry::{self, RegistryError};
@@ -22,65 +22,51 @@ use crate::ssh::{KeyError, Keys, Route};
 use crate::state::{RunningLab, RunningNode, State};
 use crate::vm::{self, VmError};
 
-/// A node registers itself a while after it lets us in.
-const NODE_TIMEOUT: Duration = Duration::from_secs(300);
+/// A node becomes Ready in Kubernetes a while after ssh reaches it.
+const NODE_READY_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Why a lab does not come up.
 #[derive(Debug, thiserror::Error)]
 pub enum StartupError {
-    /// The keys for the nodes.
     #[error(transparent)]
     Keys(#[from] KeyError),
-    /// The certificates.
     #[error(transparent)]
     Pki(#[from] PkiError),
-    /// A node's seed.
     #[error(transparent)]
     Seed(#[from] SeedError),
-    /// The registry.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// The control plane.
     #[error(transparent)]
     ControlPlane(#[from] ControlPlaneError),
-    /// A node.
     #[error(transparent)]
     Vm(#[from] VmError),
-    /// A node that does not join.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// A file.
-    #[error("cannot write the lab's state")]
+    #[error("cannot write the lab's state: check that the disk is not full")]
     Io(#[from] io::Error),
 }
 
-/// Where a lab's forwards are on this machine's loopback.
+/// Ports on this machine's loopback that lead into the lab.
 #[derive(Clone, Copy, Debug)]
 pub struct Ports {
-    /// The API server's.
     pub api: u16,
-    /// The registry's.
     pub registry: u16,
-    /// That of the registry with the referrers API, where there is one.
+    /// Of the registry with the referrers API, if there is one.
     pub referrers: Option<u16>,
 }
 
-/// A lab whose parts are all there and whose network is entered.
+/// What the start needs. The calling thread must have entered the lab's network namespace.
 pub struct Startup<'a> {
-    /// What is wanted.
     pub spec: &'a LabSpec,
-    /// Where its state goes.
     pub state: &'a State,
-    /// Where the keys for its nodes are kept.
+    /// Where the ssh keys for the nodes are kept.
     pub cache: &'a Cache,
-    /// What it is put together from.
     pub parts: &'a Parts,
-    /// Who hears of it.
     pub reporter: &'a Reporter,
 }
 
 impl Startup<'_> {
-    /// Nodes are powered on first because they take longest; the control plane comes up meanwhile.
+    /// Starts everything and waits until it is ready. The nodes boot first because they take
+    /// longest; the control plane starts meanwhile.
     pub fn start(&self, api_port: u16) -> Result<Vec<Service>, StartupError> {
         let Self {
             spec,
@@ -91,34 +77,27 @@ impl Startup<'_> {
         } = self;
         fs::create_dir_all(state.path("logs"))?;
         let pki = parts
-            .binaries
+            .kube
             .is_some()
-            .then(|| Pki::make(state.path("pki")))
+            .then(|| Pki::create(state.path("pki")))
             .transpose()?;
-        let keys = Keys::make(self.cache, reporter)?;
+        let keys = Keys::create(self.cache, reporter)?;
         let nodes: Vec<_> = (1..=spec.node_count()).map(NodeIdentity::new).collect();
-        let mut services = vec![reporter.step("filling the registry", || {
-            registry::start(state, &parts.registry, &parts.stock)
-        })?];
-        if let Some(program) = &parts.referrers {
-            services.push(reporter.step("filling the registry with referrers", || {
-                registry::start_with_referrers(state, program, &parts.stock)
-            })?);
-        }
-        let mut vms = self.power_on(&nodes, &keys, pki.as_ref())?;
-        if let (Some(binaries), Some(pki)) = (&parts.binaries, &pki) {
+        let mut services = self.start_registries()?;
+        let mut vms = self.start_vms(&nodes, &keys, pki.as_ref())?;
+        if let (Some(kube), Some(pki)) = (&parts.kube, &pki) {
             let outside = format!("https://127.0.0.1:{api_port}");
             services.extend(reporter.step("starting the control plane", || {
-                control_plane::start(state, binaries, pki, &outside, parts.kwok.as_deref())
+                control_plane::start(state, kube, pki, &outside, parts.kwok.as_deref())
             })?);
         }
         for (node, vm) in nodes.iter().zip(&mut vms) {
             reporter.step(format!("booting {}", node.name), || {
-                vm::await_login(state, node, &keys, self.route(), vm)
+                vm::wait_for_ssh(state, node, &keys, self.route(), vm)
             })?;
             if pki.is_some() {
                 reporter.step(format!("waiting for {} to be Ready", node.name), || {
-                    self.await_ready(node, vm)
+                    self.wait_for_node_ready(node, vm)
                 })?;
             }
         }
@@ -126,14 +105,34 @@ impl Startup<'_> {
         Ok(services)
     }
 
+    fn start_registries(&self) -> Result<Vec<Service>, StartupError> {
+        let Self {
+            state,
+            parts,
+            reporter,
+            ..
+        } = self;
+        let mut services = vec![reporter.step("filling the registry", || {
+            registry::start(state, &parts.registry, &parts.images)
+        })?];
+        if let Some(program) = &parts.referrers {
+            services.push(
+                reporter.step("filling the registry with the referrers API", || {
+                    registry::start_with_referrers(state, program, &parts.images)
+                })?,
+            );
+        }
+        Ok(services)
+    }
+
     fn route(&self) -> Route {
-        match self.parts.node.as_ref().map(|node| node.kernel.equipment) {
-            Some(Equipment::Bare) => Route::Line,
-            Some(Equipment::Full) | None => Route::Network,
+        match self.parts.node.as_ref().map(|node| node.kernel.modules) {
+            Some(Modules::Missing) => Route::SerialLine,
+            Some(Modules::Included) | None => Route::Network,
         }
     }
 
-    fn power_on(
+    fn start_vms(
         &self,
         nodes: &[NodeIdentity],
         keys: &Keys,
@@ -147,23 +146,23 @@ impl Startup<'_> {
         nodes
             .iter()
             .map(|node| {
-                seed::write(
-                    &self.state.path(&format!("{}.seed", node.name)),
-                    node,
-                    keys,
-                    pki,
-                )?;
+                let seed = self.state.path(&format!("{}.seed", node.name));
+                seed::write(&seed, node, keys, pki)?;
                 Ok(vm::start(self.state, node, parts, &self.spec.accelerator)?)
             })
             .collect()
     }
 
-    fn await_ready(&self, node: &NodeIdentity, vm: &mut Service) -> Result<(), ServiceError> {
-        let Some(binaries) = &self.parts.binaries else {
+    fn wait_for_node_ready(
+        &self,
+        node: &NodeIdentity,
+        vm: &mut Service,
+    ) -> Result<(), ServiceError> {
+        let Some(kube) = &self.parts.kube else {
             return Ok(());
         };
-        vm.wait_until(NODE_TIMEOUT, || {
-            network::without_proxies(binaries.program("kubectl"))
+        vm.wait_until(NODE_READY_TIMEOUT, || {
+            network::without_proxies(kube.program("kubectl"))
                 .arg("--kubeconfig")
                 .arg(self.state.path("kubeconfig"))
                 .args([
@@ -180,7 +179,7 @@ impl Startup<'_> {
         })
     }
 
-    /// The lab's account of itself.
+    /// What `lab.json` says about the lab.
     pub fn describe(&self, ports: &Ports) -> RunningLab {
         let Self {
             spec, state, parts, ..
@@ -193,11 +192,8 @@ impl Startup<'_> {
         RunningLab {
             name: spec.name.clone(),
             topology: spec.topology,
-            kubeconfig: parts.binaries.as_ref().map(|_| state.path("kubeconfig")),
-            kubectl: parts
-                .binaries
-                .as_ref()
-                .map(|binaries| binaries.program("kubectl")),
+            kubeconfig: parts.kube.as_ref().map(|_| state.path("kubeconfig")),
+            kubectl: parts.kube.as_ref().map(|kube| kube.program("kubectl")),
             registry: format!("127.0.0.1:{}", ports.registry),
             referrers_registry: ports.referrers.map(|port| format!("127.0.0.1:{port}")),
             tools: parts.tools.clone(),

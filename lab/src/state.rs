@@ -1,12 +1,12 @@
-//! The folder of one running lab, and what it says about itself there.
+//! The folder of one lab's state, and the description of the lab that is written there.
 //!
 //! ```text
-//! .lab/<name>/lock         held by the supervisor, whose number is in it; free means nothing runs
-//! .lab/<name>/lab.json     what runs and where (RunningLab), written when ready
-//! .lab/<name>/kubeconfig   for plain kubectl
-//! .lab/<name>/supervisor.log   what the supervisor itself had to say
-//! .lab/<name>/logs/        control plane, registry, consoles of the nodes
-//! .lab/<name>/…            sockets, keys, the API server's data: gone with the next `lab up`
+//! .lab/<name>/lock             locked by the supervisor, whose process number is in it; unlocked: no lab runs
+//! .lab/<name>/lab.json         addresses, files and nodes (RunningLab), written when the lab is ready
+//! .lab/<name>/kubeconfig       for kubectl
+//! .lab/<name>/supervisor.log   the supervisor's own log
+//! .lab/<name>/logs/            control plane, registry, consoles of the nodes
+//! .lab/<name>/…                sockets, keys, the API server's data: deleted by the next `lab up`
 //! ```
 
 use std::fs::{self, File};
@@ -21,37 +21,33 @@ use serde::{Deserialize, Serialize};
 use crate::signing::Tools;
 use crate::topology::Topology;
 
-/// What runs and where; the lab's own account, written by the supervisor alone.
+/// Addresses, files and nodes of a running lab, as `lab.json` has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunningLab {
-    /// The lab's name.
     pub name: String,
-    /// How much of a cluster it is.
     pub topology: Topology,
-    /// Where `kubectl` finds its configuration.
     pub kubeconfig: Option<PathBuf>,
-    /// The `kubectl` that fits.
+    /// The `kubectl` program of the API server's version.
     pub kubectl: Option<PathBuf>,
     /// The registry's address on this machine.
     pub registry: String,
-    /// The registry's address as the nodes know it.
+    /// The registry's address on the nodes.
     pub registry_on_nodes: String,
     /// The address on this machine of the registry with the referrers API.
     pub referrers_registry: Option<String>,
-    /// What signs and verifies.
+    /// cosign and the private Sigstore, if the lab has them.
     pub tools: Option<Tools>,
-    /// The virtual machines.
     pub nodes: Vec<RunningNode>,
 }
 
 /// One virtual machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunningNode {
-    /// Its host name, and the Node's name.
+    /// Host name of the virtual machine, and name of the Kubernetes Node.
     pub name: String,
-    /// Its address in the lab's own network.
+    /// Its address in the lab's network namespace.
     pub ip: Ipv4Addr,
-    /// The kernel it booted.
+    /// The kernel release that it booted.
     pub kernel: String,
 }
 
@@ -61,53 +57,33 @@ pub struct State {
     folder: PathBuf,
 }
 
-/// Why the state folder is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// Another supervisor holds it.
     #[error(
         "the lab {name:?} runs already: use it, end it with `lab --name {name} down`, or choose another --name"
     )]
-    Running {
-        /// The lab's name.
-        name: String,
-    },
-    /// Nothing runs there.
+    Running { name: String },
     #[error("no lab {name:?} runs here: start one with `lab --name {name} up`")]
-    NotRunning {
-        /// The lab's name.
-        name: String,
-    },
-    /// A supervisor holds it but has not finished bringing it up.
+    NotRunning { name: String },
+    /// The supervisor runs and has not written `lab.json` yet.
     #[error(
         "the lab {name:?} is not ready yet: wait for its `lab up`, or end it with `lab --name {name} down`"
     )]
-    NotReady {
-        /// The lab's name.
-        name: String,
-    },
-    /// The folder cannot be read or written.
-    #[error("cannot use {path}")]
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    NotReady { name: String },
+    #[error("cannot read or write {path}: check its owner and that the disk is not full")]
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl State {
-    /// The state in this folder, whether or not it exists.
+    /// The folder need not exist.
     pub fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// A path inside the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// The folder itself.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -117,33 +93,33 @@ impl State {
         self.folder.join("logs").join(format!("{name}.log"))
     }
 
-    /// Takes the folder for a new lab, empties it and notes whose it is. Held until the file is
-    /// dropped or its process dies.
-    pub fn take(&self, supervisor_pid: i32) -> Result<File, StateError> {
+    /// Locks the folder for a new lab, empties it and writes the supervisor's process number. The
+    /// lock holds until the file is dropped or the process ends.
+    pub fn lock(&self, supervisor_pid: i32) -> Result<File, StateError> {
         let path = self.path("lock");
         let file = self.at(&path, || {
             fs::create_dir_all(&self.folder)?;
             File::options().create(true).append(true).open(&path)
         })?;
-        // A look at the lock and the last moments of an old lab hold it, too, but not for long.
-        let free = || flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-        if !within_a_moment(free) {
+        // `is_locked`, and a lab that is just ending, hold the lock for a moment.
+        let locked = || flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if !retry_for_a_second(locked) {
             return Err(StateError::Running { name: self.name() });
         }
         self.at(&path, || {
             file.set_len(0)?;
             write!(&file, "{supervisor_pid}")
         })?;
-        // The old lab's programs die a moment after they let go, and may still write.
-        within_a_moment(|| self.clear().is_ok());
+        // The old lab's processes end a moment after the lock is free, and may still write.
+        retry_for_a_second(|| self.clear().is_ok());
         self.at(&self.folder, || self.clear())?;
         Ok(file)
     }
 
-    /// The process that holds the folder, as this machine numbers it.
+    /// The supervisor's process number outside of its PID namespace.
     pub fn supervisor_pid(&self) -> Result<i32, StateError> {
         let path = self.path("lock");
-        if !self.is_held() {
+        if !self.is_locked() {
             return Err(StateError::NotRunning { name: self.name() });
         }
         let text = self.at(&path, || fs::read_to_string(&path))?;
@@ -151,15 +127,14 @@ impl State {
             .map_err(|_| StateError::NotReady { name: self.name() })
     }
 
-    /// Whether a supervisor holds the folder.
-    pub fn is_held(&self) -> bool {
+    /// Whether a supervisor runs.
+    pub fn is_locked(&self) -> bool {
         File::open(self.path("lock"))
             .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
     }
 
-    /// The lab that runs here.
     pub fn running(&self) -> Result<RunningLab, StateError> {
-        if !self.is_held() {
+        if !self.is_locked() {
             return Err(StateError::NotRunning { name: self.name() });
         }
         let path = self.path("lab.json");
@@ -169,7 +144,7 @@ impl State {
         self.at(&path, || Ok(serde_json::from_slice(&fs::read(&path)?)?))
     }
 
-    /// Writes the lab's account of itself, whole or not at all.
+    /// Writes `lab.json`, by rename.
     pub fn publish(&self, lab: &RunningLab) -> Result<(), StateError> {
         let path = self.path("lab.json");
         self.at(&path, || {
@@ -179,7 +154,7 @@ impl State {
         })
     }
 
-    /// Removes everything but what the new supervisor holds open: its lock and its log.
+    /// Deletes everything but the files that the new supervisor has open: its lock and its log.
     fn clear(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
@@ -210,14 +185,13 @@ impl State {
     }
 }
 
-/// Asks again for a second until the answer is yes.
-fn within_a_moment(mut ask: impl FnMut() -> bool) -> bool {
+fn retry_for_a_second(mut attempt: impl FnMut() -> bool) -> bool {
     (0..20).any(|_| {
-        let yes = ask();
-        if !yes {
+        let done = attempt();
+        if !done {
             std::thread::sleep(Duration::from_millis(50));
         }
-        yes
+        done
     })
 }
 
@@ -226,18 +200,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_folder_has_one_lab() {
+    fn a_folder_has_one_lab_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let state = State::new(folder.path().join("mine"));
         assert!(matches!(
             state.running(),
             Err(StateError::NotRunning { .. })
         ));
-        let held = state.take(42).unwrap();
-        assert!(matches!(state.take(43), Err(StateError::Running { name }) if name == "mine"));
+        let lock = state.lock(42).unwrap();
+        assert!(matches!(state.lock(43), Err(StateError::Running { name }) if name == "mine"));
         assert!(matches!(state.running(), Err(StateError::NotReady { .. })));
         assert_eq!(state.supervisor_pid().unwrap(), 42);
-        drop(held);
+        drop(lock);
         assert!(matches!(
             state.supervisor_pid(),
             Err(StateError::NotRunning { .. })
@@ -246,16 +220,16 @@ mod tests {
             state.running(),
             Err(StateError::NotRunning { .. })
         ));
-        state.take(42).unwrap();
+        state.lock(42).unwrap();
     }
 
     #[test]
-    fn a_new_lab_finds_nothing_of_the_old_one() {
+    fn a_new_lab_deletes_the_state_of_the_old_one() {
         let folder = tempfile::tempdir().unwrap();
         let state = State::new(folder.path().to_owned());
         fs::create_dir(state.path("etcd")).unwrap();
         fs::write(state.path("lab.json"), "{}").unwrap();
-        let _held = state.take(42).unwrap();
+        let _lock = state.lock(42).unwrap();
         assert!(!state.path("etcd").exists());
         assert!(!state.path("lab.json").exists());
     }

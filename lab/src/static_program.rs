@@ -1,7 +1,5 @@
-//! Programs of this workspace as users get them: one static file that runs on any node.
-//!
-//! `make static` builds the released ones. A test has its own built here: cargo knows what is
-//! fresh, so it never meets an old program.
+//! Builds static programs of this workspace, which run on any node. `make static` builds the released
+//! ones; tests build theirs here, so that they never run an old one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,35 +7,28 @@ use std::process::Command;
 
 use crate::command::{self, CommandError};
 
-/// The target whose C library is linked in whole.
+/// The target with a static C library.
 pub const TARGET: &str = "x86_64-unknown-linux-musl";
 
-/// How well to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// As tests are built.
     Debug,
-    /// As it is shipped, for measurements.
+    /// For measurements.
     Release,
 }
 
-/// Why there is no program.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// cargo failed.
-    #[error("cannot build {package} for {TARGET}: `lab/bootstrap` adds what this target needs")]
+    #[error("cannot build {package} for {TARGET}: run `lab/bootstrap`, which installs this target")]
     Cargo {
-        /// Which package.
         package: String,
-        /// What cargo said.
         source: CommandError,
     },
-    /// Nobody knows where programs are built.
-    #[error("cannot tell the build folder from where this program lies")]
+    #[error("cannot derive cargo's build folder from the path of this program")]
     NoFolder(#[from] io::Error),
 }
 
-/// Builds the program of a package, into the build folder that this process comes from.
+/// Builds the program of a package in the build folder of this process.
 pub fn build(package: &str, profile: Profile) -> Result<PathBuf, BuildError> {
     let this = std::env::current_exe()?;
     let target = build_folder(&this).ok_or_else(|| io::Error::other(this.display().to_string()))?;

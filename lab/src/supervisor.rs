@@ -1,16 +1,15 @@
-//! The process that holds a lab together: the first of its own process namespace, so that the
-//! kernel ends everything it started the moment it ends itself, however that happens.
+//! The supervisor: the process that starts a lab and holds it. It is the first process of its own
+//! PID namespace, so the kernel ends everything it started when it ends, for whatever reason.
 //!
 //! ```text
-//!   lab up ──stdin (order, then the control pipe)──▶ unshare ─▶ supervisor ─┬─ builds, apt, …
-//!      ◀──stdout (events)────────────────────────────────           ├─ etcd, API server, …, registry
-//!                                                                   └─ QEMU and ssh, one each a node
+//!   lab up ──stdin (LabSpec, then requests)──▶ unshare ─▶ supervisor ─┬─ builds, apt, …
+//!      ◀──stdout (events, responses)──────────────────────            ├─ etcd, API server, …, registry
+//!                                                                     └─ QEMU and ssh, one each per node
 //! ```
 //!
-//! The control pipe is the pipe that the order came through. Whoever asked for the lab holds its
-//! other end; when that process is gone, by `kill -9` or otherwise, the pipe ends and so does the
-//! supervisor. `detach` on the control pipe cuts this tie once the lab is ready; until then a service can
-//! be stopped and started through it ([`crate::request`]).
+//! Standard input is the control pipe. The process that started the lab holds its other end: when
+//! that process ends, even by `kill -9`, the pipe closes and the supervisor exits. A `detach`
+//! request ends this dependency. Other requests stop and start services ([`crate::request`]).
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -31,48 +30,42 @@ use crate::spec::{Goal, LabSpec};
 use crate::startup::{Ports, Startup, StartupError};
 use crate::state::{State, StateError};
 
-/// How often the services are looked at.
-const PACE: Duration = Duration::from_millis(500);
+/// How often the supervisor checks whether services still run.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Why there is no lab.
+/// Why a lab could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SupervisorError {
-    /// The order could not be read.
     #[error(
-        "the supervisor read no valid lab specification: it is started by `lab up`, not by hand"
+        "cannot read the lab's specification from standard input: `lab up` starts the supervisor, not a person"
     )]
     Spec(#[source] io::Error),
-    /// The private namespace is incomplete.
-    #[error("cannot set up a private process namespace")]
+    #[error("cannot mount /proc in the lab's own PID namespace")]
     Namespace(#[from] CommandError),
-    /// The state folder.
     #[error(transparent)]
     State(#[from] StateError),
-    /// A part.
     #[error(transparent)]
     Part(#[from] PartError),
-    /// The network.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// One of the lab's processes.
     #[error(transparent)]
     Startup(#[from] StartupError),
-    /// A file.
-    #[error("cannot learn which process this is")]
-    Io(#[from] io::Error),
+    #[error("cannot read the supervisor's own process number from /proc/self")]
+    Pid(#[from] io::Error),
 }
 
-/// What a lab that has come up leaves to be watched.
-struct Kept {
+/// A lab that has started.
+struct Started {
     services: Vec<Service>,
     requests: Receiver<Request>,
 }
 
-/// Reads the order from standard input, makes the lab, and keeps it until the control pipe ends.
-pub fn keep() -> Result<(), SupervisorError> {
+/// Reads the specification from standard input, starts the lab, and holds it until the control
+/// pipe closes.
+pub fn run() -> Result<(), SupervisorError> {
     let reporter = Reporter::new(io::stdout());
-    match bring_up(&reporter) {
-        Ok(Some(kept)) => watch(kept, &reporter),
+    match start(&reporter) {
+        Ok(Some(lab)) => watch(lab, &reporter),
         Ok(None) => Ok(()),
         Err(error) => {
             let message = error_chain(&error);
@@ -82,22 +75,22 @@ pub fn keep() -> Result<(), SupervisorError> {
     }
 }
 
-/// The steps of `lab up`, in order. The lock is held for as long as the process lives.
-fn bring_up(reporter: &Reporter) -> Result<Option<Kept>, SupervisorError> {
+/// The steps of `lab up`, in order. Returns nothing if the parts are all that was asked for.
+fn start(reporter: &Reporter) -> Result<Option<Started>, SupervisorError> {
     let mut input = BufReader::new(io::stdin());
     let spec = read_spec(&mut input)?;
-    let requests = follow_control_pipe(input);
-    let supervisor_pid = enter_process_namespace()?;
+    let requests = read_control_pipe(input);
+    let supervisor_pid = enter_pid_namespace()?;
     let cache = Cache::new(spec.cache.clone());
     if spec.goal == Goal::Prepared {
-        parts::gather(&cache, &spec, reporter)?;
+        parts::prepare(&cache, &spec, reporter)?;
         return Ok(None);
     }
     let state = State::new(spec.state.clone());
-    // Held until the process ends: dropping it would say that nothing runs here any more.
-    std::mem::forget(state.take(supervisor_pid)?);
-    let forwards = PortForwards::open(&spec)?;
-    let parts = parts::gather(&cache, &spec, reporter)?;
+    // Locked until the process ends: an unlocked folder means that no lab runs.
+    std::mem::forget(state.lock(supervisor_pid)?);
+    let forwards = PortForwards::bind(&spec)?;
+    let parts = parts::prepare(&cache, &spec, reporter)?;
     let ports = forwards.ports();
     network::enter(spec.node_count())?;
     forwards.start();
@@ -112,10 +105,10 @@ fn bring_up(reporter: &Reporter) -> Result<Option<Kept>, SupervisorError> {
     let lab = startup.describe(&ports);
     state.publish(&lab)?;
     reporter.send(&Event::Ready { lab: Box::new(lab) });
-    Ok(Some(Kept { services, requests }))
+    Ok(Some(Started { services, requests }))
 }
 
-/// The ways in from this machine's loopback, opened before anything slow begins.
+/// Ports on this machine's loopback, bound before anything slow begins.
 struct PortForwards {
     api: PortForward,
     registry: PortForward,
@@ -123,14 +116,14 @@ struct PortForwards {
 }
 
 impl PortForwards {
-    fn open(spec: &LabSpec) -> Result<Self, NetworkError> {
+    fn bind(spec: &LabSpec) -> Result<Self, NetworkError> {
         Ok(Self {
-            api: PortForward::open(spec.api_port)?,
-            registry: PortForward::open(spec.registry_port)?,
+            api: PortForward::bind(spec.api_port)?,
+            registry: PortForward::bind(spec.registry_port)?,
             referrers: spec
                 .topology
                 .has_referrers()
-                .then(|| PortForward::open(None))
+                .then(|| PortForward::bind(None))
                 .transpose()?,
         })
     }
@@ -158,23 +151,23 @@ fn read_spec(input: &mut impl BufRead) -> Result<LabSpec, SupervisorError> {
     serde_json::from_str(&line).map_err(|error| SupervisorError::Spec(error.into()))
 }
 
-/// Ends this process, and with it the whole lab, when the control pipe ends; hands on what is asked
-/// through it meanwhile.
-fn follow_control_pipe(input: impl BufRead + Send + 'static) -> Receiver<Request> {
-    let (hand_on, requests) = mpsc::channel();
+/// Passes on the requests that come through the control pipe; ends this process, and with it the
+/// whole lab, when the pipe closes.
+fn read_control_pipe(input: impl BufRead + Send + 'static) -> Receiver<Request> {
+    let (sender, requests) = mpsc::channel();
     std::thread::spawn(move || {
         for line in input.lines().map_while(Result::ok) {
             match serde_json::from_str(&line) {
                 Ok(Request::Detach) => return,
                 Ok(request) => {
-                    let _ = hand_on.send(request);
+                    let _ = sender.send(request);
                 }
                 Err(error) => {
                     let _ = writeln!(io::stderr(), "cannot read the request {line:?}: {error}");
                 }
             }
         }
-        end();
+        exit();
     });
     requests
 }
@@ -183,13 +176,13 @@ fn follow_control_pipe(input: impl BufRead + Send + 'static) -> Receiver<Request
     clippy::exit,
     reason = "no thread may outlive the control pipe, least of all one that waits for a build"
 )]
-fn end() -> ! {
+fn exit() -> ! {
     std::process::exit(0)
 }
 
-/// Gives this process's number as the whole machine sees it, then makes `/proc` show just the
-/// lab's own processes, as its programs expect.
-fn enter_process_namespace() -> Result<i32, SupervisorError> {
+/// Returns this process's number outside of its PID namespace, then mounts `/proc` for the
+/// namespace, as the lab's programs expect.
+fn enter_pid_namespace() -> Result<i32, SupervisorError> {
     let outside: PathBuf = fs::read_link("/proc/self")?;
     let pid = outside
         .to_string_lossy()
@@ -199,25 +192,25 @@ fn enter_process_namespace() -> Result<i32, SupervisorError> {
     Ok(pid)
 }
 
-/// Notes when something that should run has ended. It is not started again: a lab that mends
-/// itself would hide what a test is there to find. What a test asks for is done here, too: this
-/// thread is the one that is in the lab's network.
-fn watch(kept: Kept, reporter: &Reporter) -> Result<(), SupervisorError> {
-    let Kept {
+/// Logs when a service has exited, and handles requests. A service is not restarted: that would
+/// hide what a test looks for. Requests are handled in this thread because it is the one that has
+/// entered the lab's network namespace.
+fn watch(lab: Started, reporter: &Reporter) -> Result<(), SupervisorError> {
+    let Started {
         mut services,
         requests,
-    } = kept;
+    } = lab;
     loop {
         for service in &mut services {
-            if let Some(status) = service.ended() {
+            if let Some(status) = service.exited() {
                 let _ = writeln!(io::stderr(), "{} ended with {status}", service.name());
             }
         }
-        match requests.recv_timeout(PACE) {
+        match requests.recv_timeout(CHECK_INTERVAL) {
             Ok(request) => reporter.send(&request::handle(&request, &mut services)),
             Err(RecvTimeoutError::Timeout) => {}
-            // Detached: nobody can ask any more.
-            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(PACE),
+            // Detached: no request can come any more.
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(CHECK_INTERVAL),
         }
     }
 }

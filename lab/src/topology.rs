@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How much of a cluster a lab has.
+/// The doc comments of the variants are the help of `--topology`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
@@ -12,12 +12,11 @@ pub enum Topology {
     ControlPlane,
     /// Nodes without Kubernetes: a kernel, podman and containerd.
     Machine,
-    /// Registries only, without and with the referrers API: ready in seconds.
+    /// Two registries, without and with the referrers API: ready in seconds.
     Registry,
 }
 
 impl Topology {
-    /// Whether there is an API server.
     pub fn has_kubernetes(self) -> bool {
         match self {
             Self::Cluster | Self::ControlPlane => true,
@@ -33,7 +32,7 @@ impl Topology {
         }
     }
 
-    /// Whether the registry holds schedulers: wherever somebody could pull them.
+    /// Whether the registry holds scheduler images.
     pub fn has_schedulers(self) -> bool {
         match self {
             Self::Cluster | Self::Machine | Self::Registry => true,

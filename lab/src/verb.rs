@@ -1,4 +1,4 @@
-//! One file a verb. Each takes what was said on the command line and gives an exit code.
+//! One file per verb of the `lab` command. Each takes the parsed arguments and returns an exit code.
 
 mod console;
 mod copy;
@@ -15,13 +15,12 @@ use std::process::ExitCode;
 use crate::args::{Args, Verb};
 use lab::{Lab, Screen};
 
-/// Does what was asked.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.verb {
         Verb::Up(up) => up::run(args, up),
-        Verb::Prepare(wanted) => {
+        Verb::Prepare(spec) => {
             let mut screen = Screen::new();
-            Lab::prepare(&args.prepare_spec(wanted), |event| screen.show(event))?;
+            Lab::prepare(&args.prepare_spec(spec), |event| screen.show(event))?;
             Ok(ExitCode::SUCCESS)
         }
         Verb::Status { output } => status::run(&Lab::find(args.state())?, *output),
@@ -37,7 +36,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Verb::Tool { tool } => tool::run(args, *tool),
         Verb::Line { socket } => line::run(socket),
         Verb::Supervisor => {
-            lab::supervisor::keep()?;
+            lab::supervisor::run()?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -12,7 +12,6 @@ use crate::service::{Service, ServiceError};
 use crate::ssh::{self, Keys, Route};
 use crate::state::State;
 
-/// Memory of one node.
 const MEMORY: &str = "3G";
 
 /// Older than what QEMU can emulate, on purpose. With `max` a guest of QEMU 7.2 was seen to lose
@@ -24,30 +23,22 @@ const MEMORY: &str = "3G";
 const PROCESSOR: &str = "Nehalem";
 
 /// An emulated node boots in 10 s on an idle machine; two of them on a busy one take minutes.
-const TIMEOUT: Duration = Duration::from_secs(300);
+const BOOT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Why a node is not there.
 #[derive(Debug, thiserror::Error)]
 pub enum VmError {
-    /// QEMU ended or the guest does not answer.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// The guest's kernel gave up.
     #[error("the kernel of {node} panicked: {line}; the rest is in {log}")]
     Panicked {
-        /// Which node.
         node: String,
-        /// What its kernel said.
         line: String,
-        /// Its console's log.
         log: PathBuf,
     },
-    /// A thread could not be started.
-    #[error("cannot hold the connection to a node")]
+    #[error("cannot start the thread that holds the ssh connection to a node")]
     Io(#[from] io::Error),
 }
 
-/// Powers a node on.
 pub fn start(
     state: &State,
     node: &NodeIdentity,
@@ -55,7 +46,7 @@ pub fn start(
     accelerator: &str,
 ) -> Result<Service, VmError> {
     let mut qemu = parts.qemu.command();
-    // QEMU puts what a node writes into unlinked files there, so nothing is left when it dies.
+    // QEMU keeps a node's writes in unlinked files there, so nothing is left when it ends.
     qemu.current_dir(state.folder())
         .env("TMPDIR", state.folder());
     qemu.args([
@@ -79,11 +70,11 @@ pub fn start(
     qemu.args(["-device", "nvme,serial=lab"]);
     let seed = state.path(&format!("{}.seed", node.name));
     let kubelet = parts.kubelet_disk.as_ref().unwrap_or(&seed);
-    for (place, disk) in [&parts.root_disk, &parts.kernel.disk, kubelet, &seed]
+    for (index, disk) in [&parts.root_disk, &parts.kernel.disk, kubelet, &seed]
         .into_iter()
         .enumerate()
     {
-        let number = place + 1;
+        let number = index + 1;
         let file = disk.display();
         qemu.arg("-drive").arg(format!(
             "if=none,id=disk{number},format=raw,snapshot=on,file={file}"
@@ -116,10 +107,10 @@ pub fn start(
     Ok(Service::start(name, qemu, state.log(name))?)
 }
 
-/// The first program finds the seed's disk, which may appear a moment after the root's, unpacks it
-/// and hands over to the init in there. A panic stops the guest where it is, so that its last
-/// words stay on the console. The kernel itself takes the quoted script apart, and an `=` in it
-/// would be taken for an assignment.
+/// The first process finds the seed's disk, which may appear a moment after the root's, unpacks it
+/// and executes the init in there. A panic stops the guest without a reboot, so that its
+/// messages stay on the console. The kernel parses the quoted script itself, and would take an `=`
+/// in it for an assignment.
 fn kernel_command_line() -> String {
     let script = "mount -t devtmpfs dev /dev; mount -t sysfs sys /sys; \
                   until set -- $(grep -slx 4 /sys/block/nvme0n*/nsid) && [ $# -gt 0 ] \
@@ -129,8 +120,8 @@ fn kernel_command_line() -> String {
     )
 }
 
-/// Waits until the node lets us in, and keeps the connection open from then on.
-pub fn await_login(
+/// Opens the ssh connection to a node, waits until it is open, and keeps it open from then on.
+pub fn wait_for_ssh(
     state: &State,
     node: &NodeIdentity,
     keys: &Keys,
@@ -139,7 +130,7 @@ pub fn await_login(
 ) -> Result<(), VmError> {
     hold_connection(state.clone(), node.clone(), keys.clone(), route)?;
     let mut panicked = None;
-    vm.wait_until(TIMEOUT, || {
+    vm.wait_until(BOOT_TIMEOUT, || {
         panicked = panic_line(&std::fs::read(state.log(&node.name)).unwrap_or_default());
         panicked.is_some() || ssh::is_open(state, &node.name)
     })?;
@@ -162,7 +153,7 @@ fn hold_connection(state: State, node: NodeIdentity, keys: Keys, route: Route) -
                 let ssh = keys.hold(&state, &node.name, node.ip, route);
                 let log = state.log(&format!("{}-ssh", node.name));
                 if let Ok(mut held) = Service::start("ssh", ssh, log) {
-                    while held.ended().is_none() {
+                    while held.exited().is_none() {
                         std::thread::sleep(Duration::from_millis(250));
                     }
                 }

@@ -1,13 +1,13 @@
-//! Which crate must never reach which: a crate exists to forbid an import.
+//! Crates that a crate of ours must not depend on, directly or indirectly (see ARCHITECTURE.md).
 //!
-//! Judged by what each crate pulls in when it is built alone, however indirect, so that a feature
-//! that another crate turns on does not blur the answer. Dependencies of tests are free.
+//! Each crate is checked with the dependencies that it has when it is built alone, so that a feature
+//! that another crate turns on does not count. Dev-dependencies are not checked.
 
 use std::process::Command;
 
 use anyhow::ensure;
 
-/// A crate of ours and what it must not reach.
+/// A crate of ours and the crates that it must not depend on.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("schedkit-core", &["tokio", "kube", "kube-client", "rustix"]),
     ("schedkit-host", &["kube", "kube-client"]),
@@ -19,13 +19,12 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("schedctl", &["lab", "libbpf-rs", "libbpf-sys"]),
 ];
 
-/// Complaints about this workspace.
 pub(crate) fn check() -> anyhow::Result<Vec<String>> {
     let ours = cargo(&["tree", "--workspace", "--depth", "0", "--prefix", "none"])?;
-    let mut complaints = Vec::new();
-    for (from, never) in FORBIDDEN {
+    let mut problems = Vec::new();
+    for (from, forbidden) in FORBIDDEN {
         if names(&ours).any(|name| name == *from) {
-            let reached = cargo(&[
+            let tree = cargo(&[
                 "tree",
                 "--package",
                 from,
@@ -34,30 +33,31 @@ pub(crate) fn check() -> anyhow::Result<Vec<String>> {
                 "--prefix",
                 "none",
             ])?;
-            complaints.extend(judge(from, never, &reached));
+            problems.extend(check_crate(from, forbidden, &tree));
         }
     }
-    Ok(complaints)
+    Ok(problems)
 }
 
-fn judge(from: &str, never: &[&str], reached: &str) -> Vec<String> {
-    let reaches = |what: &&&str| names(reached).any(|name| name == **what);
-    let complain = |what: &&str| format!("{from} must not reach {what} (see ARCHITECTURE.md)");
-    never.iter().filter(reaches).map(complain).collect()
+fn check_crate(from: &str, forbidden: &[&str], tree: &str) -> Vec<String> {
+    let is_in_tree = |other: &&&str| names(tree).any(|name| name == **other);
+    let describe =
+        |other: &&str| format!("{from} must not depend on {other} (see ARCHITECTURE.md)");
+    forbidden.iter().filter(is_in_tree).map(describe).collect()
 }
 
-/// The first word of each line of `cargo tree` is a crate's name.
+/// Each line of `cargo tree` begins with a crate's name.
 fn names(tree: &str) -> impl Iterator<Item = &str> {
     tree.lines()
         .filter_map(|line| line.split_whitespace().next())
 }
 
-fn cargo(words: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new("cargo").args(words).arg("--locked").output()?;
+fn cargo(args: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new("cargo").args(args).arg("--locked").output()?;
     ensure!(
         output.status.success(),
         "cargo {}: {}",
-        words.join(" "),
+        args.join(" "),
         String::from_utf8_lossy(&output.stderr)
     );
     Ok(String::from_utf8(output.stdout)?)
@@ -68,13 +68,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_crate_reaches_is_judged_by_whole_names() {
-        let reached =
+    fn dependencies_are_compared_by_whole_names() {
+        let tree =
             "sked-plan v0.1.0 (/somewhere)\nkube-core v5.0.0\ntokio v1.0.0\ntokio v1.0.0 (*)\n";
-        let complaints = judge("sked-plan", &["kube", "tokio"], reached);
+        let problems = check_crate("sked-plan", &["kube", "tokio"], tree);
         assert_eq!(
-            complaints,
-            ["sked-plan must not reach tokio (see ARCHITECTURE.md)"]
+            problems,
+            ["sked-plan must not depend on tokio (see ARCHITECTURE.md)"]
         );
     }
 }

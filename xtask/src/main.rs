@@ -1,16 +1,23 @@
-//! Chores of the workspace. `cargo run -p xtask -- tidy` checks what no compiler does;
-//! `-- mutants` removes checks and sees whether a test misses them (with words: those checks only
-//! that have one of the words in their name); `-- man FOLDER`, with the feature `man`, writes
-//! schedctl's man pages and completions; `-- manifests`, with the feature `manifests`, writes what
-//! `config/` and `docs/` derive from sked's types.
+//! Developer commands of the workspace: `cargo run -p xtask -- COMMAND`.
+//!
+//! - `test`, `lint`, `unit`, `e2e [NAME…]`, `long [NAME…]` are the gate and its parts (`gate.rs`).
+//! - `tidy` checks what the compiler does not: dependencies between crates, import cycles, file
+//!   headers and names.
+//! - `mutants [NAME…]` removes one check of the verifier at a time and expects a test to fail; with
+//!   names, only checks whose name contains one of them.
+//! - `man [FOLDER]`, with the feature `man`, writes schedctl's man pages and shell completions.
+//! - `manifests`, with the feature `manifests`, writes the files of `config/` and `docs/` that are
+//!   derived from sked's types.
 
+mod gate;
+mod import_cycles;
 mod layers;
 #[cfg(feature = "man")]
 mod man;
 #[cfg(feature = "manifests")]
 mod manifests;
 mod mutants;
-mod rooms;
+mod source_files;
 
 use std::io::Write;
 use std::path::Path;
@@ -19,29 +26,52 @@ use std::process::ExitCode;
 use anyhow::bail;
 
 fn main() -> anyhow::Result<ExitCode> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let complaints = match words.first().map(String::as_str) {
-        Some("tidy") => [layers::check()?, rooms::check(Path::new("."))?].concat(),
-        Some("mutants") => mutants::run(Path::new("."), &words[1..])?,
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let command = args.first().map(String::as_str);
+    let names = args.get(1..).unwrap_or_default();
+    let root = Path::new(".");
+    let passed = match command {
+        Some("test") => Some(gate::test()?),
+        Some("lint") => Some(gate::lint()?),
+        Some("unit") => Some(gate::unit()?),
+        Some("e2e") => Some(gate::e2e(names)?),
+        Some("long") => Some(gate::long(names)?),
+        _ => None,
+    };
+    if let Some(passed) = passed {
+        return Ok(if passed {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        });
+    }
+    let problems = match command {
+        Some("tidy") => [
+            layers::check()?,
+            import_cycles::check(root)?,
+            source_files::check(root)?,
+        ]
+        .concat(),
+        Some("mutants") => mutants::run(root, names)?,
         #[cfg(feature = "man")]
         Some("man") => {
-            man::write(Path::new(words.get(1).map_or("target/man", String::as_str)))?;
+            man::write(Path::new(args.get(1).map_or("target/man", String::as_str)))?;
             Vec::new()
         }
         #[cfg(feature = "manifests")]
         Some("manifests") => {
-            manifests::write(Path::new("."))?;
+            manifests::write(root)?;
             Vec::new()
         }
         _ => bail!(
-            "usage: cargo run -p xtask -- tidy | mutants [WORD…], or cargo run -p xtask \
+            "usage: cargo run -p xtask -- tidy | mutants [NAME…], or cargo run -p xtask \
              --features man -- man [FOLDER], or cargo run -p xtask --features manifests -- manifests"
         ),
     };
-    for complaint in &complaints {
-        writeln!(std::io::stderr(), "{complaint}")?;
+    for problem in &problems {
+        writeln!(std::io::stderr(), "{problem}")?;
     }
-    Ok(if complaints.is_empty() {
+    Ok(if problems.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

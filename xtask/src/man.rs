@@ -1,5 +1,5 @@
-//! Man pages and shell completions of schedctl as files, for whoever packages it. From the same
-//! definitions that the program parses with, so that they cannot disagree.
+//! Writes schedctl's man pages and shell completions as files, for packages. They are generated from
+//! the definitions that the program parses its arguments with.
 
 use std::fs;
 use std::path::Path;
@@ -11,18 +11,22 @@ use clap_complete::aot::{Shell, generate_to};
 use clap_mangen::Man;
 use schedctl_args::args::Args;
 
-/// Writes `schedctl.1`, a page a command, and `completions/`.
+/// Writes `schedctl.1`, one page for each command, and `completions/`.
 pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
     let completions = folder.join("completions");
     fs::create_dir_all(&completions).with_context(|| completions.display().to_string())?;
     let mut command = Args::command();
     command.build();
     page(&command, "schedctl", folder)?;
-    for verb in command
+    for subcommand in command
         .get_subcommands()
-        .filter(|verb| verb.get_name() != "help")
+        .filter(|subcommand| subcommand.get_name() != "help")
     {
-        page(verb, &format!("schedctl-{}", verb.get_name()), folder)?;
+        page(
+            subcommand,
+            &format!("schedctl-{}", subcommand.get_name()),
+            folder,
+        )?;
     }
     for shell in Shell::value_variants() {
         generate_to(*shell, &mut Args::command(), "schedctl", &completions)?;
@@ -30,21 +34,21 @@ pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Examples and exit codes are laid out by hand: they stay as they are.
+/// The text after the options (examples, exit codes) is formatted by hand and keeps its line breaks.
 fn page(command: &Command, name: &str, folder: &Path) -> anyhow::Result<()> {
-    let laid_out = command.get_after_help().map(ToString::to_string);
+    let after_help = command.get_after_help().map(ToString::to_string);
     let bare = command.clone().after_help(Resettable::Reset);
     let man = Man::new(bare).source(format!("schedctl {}", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     man.render(&mut text)?;
     let mut text = String::from_utf8(text)?;
-    text += &laid_out.map(|help| sections(&help)).unwrap_or_default();
+    text += &after_help.map(|help| sections(&help)).unwrap_or_default();
     let path = folder.join(format!("{name}.1"));
     fs::write(&path, text).with_context(|| path.display().to_string())
 }
 
-/// Blocks divided by empty lines; one that begins with a line that ends with a colon has that for
-/// its heading.
+/// One section for each block between empty lines. A first line that ends with a colon is its
+/// heading.
 fn sections(help: &str) -> String {
     let section = |block: &str| {
         let (first, rest) = block.split_once('\n').unwrap_or((block, ""));
@@ -79,8 +83,8 @@ mod tests {
         assert!(page.contains(".SH \"EXIT CODES\""), "{page}");
         assert!(page.contains("\\&  schedctl status \\-\\-watch"), "{page}");
         assert!(!page.contains("EITHER DRIVER"), "{page}");
-        for verb in Args::command().get_subcommands() {
-            read(&format!("schedctl-{}.1", verb.get_name()));
+        for subcommand in Args::command().get_subcommands() {
+            read(&format!("schedctl-{}.1", subcommand.get_name()));
         }
         assert_eq!(
             fs::read_dir(folder.path().join("completions"))

@@ -1,9 +1,9 @@
-//! Removes one check of the verifier at a time and sees that a test goes red.
+//! Applies patches to the verifier, one at a time, each removing one check; a test must fail.
 //!
-//! A check that nothing misses when it is gone is either not tested or not needed. The work is
-//! done in a copy of the tree, so an interrupted run leaves nothing behind but that copy.
+//! cargo-mutants makes most mutations (`.cargo/mutants.toml`); `patches` has those it cannot
+//! express. The work is done in a copy of the tree, so an interrupted run leaves only that copy.
 
-mod list;
+mod patches;
 mod suite;
 
 use std::fs;
@@ -14,91 +14,93 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 
-use suite::{Fate, SUITES, Suite};
+use suite::{Outcome, SUITES, Suite};
 
-/// One check, and the tree without it.
-pub(crate) struct Mutant {
-    /// What is no longer checked.
-    pub(crate) without: &'static str,
-    /// The file below the root.
+pub(crate) struct Patch {
+    /// The check that the patch removes.
+    pub(crate) removed: &'static str,
+    /// Relative to the root of the tree.
     pub(crate) file: &'static str,
-    /// Texts that stand exactly once in that file, and what stands there instead. More than one
-    /// where a check is held twice.
+    /// Texts that occur exactly once in the file, and their replacements.
     pub(crate) changes: &'static [(&'static str, &'static str)],
 }
 
-/// Complaints: one for each check that nobody misses. With words, only the mutants that have one
-/// of them in their name are tried.
-pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<Vec<String>> {
+/// One complaint for each patch that no test notices. With `filters`, only patches are applied
+/// whose name contains one of them.
+pub(crate) fn run(root: &Path, filters: &[String]) -> anyhow::Result<Vec<String>> {
     let copy = root.canonicalize()?.join("target/mutants/tree");
-    mirror(root, &copy)?;
-    let mut left: Vec<&Mutant> = list::all().filter(|one| is_meant(one, words)).collect();
-    ensure!(!left.is_empty(), "no mutant has one of these words");
+    copy_tree(root, &copy)?;
+    let mut left: Vec<&Patch> = patches::all()
+        .filter(|patch| matches_any(patch, filters))
+        .collect();
+    ensure!(!left.is_empty(), "no patch matches");
     for suite in SUITES {
         if !left.is_empty() {
             left = unnoticed_by(suite, &copy, &left)?;
         }
     }
-    let complaint = |mutant: &Mutant| format!("nobody misses the check: {}", mutant.without);
+    let complaint = |patch: &Patch| format!("no test notices the removal of: {}", patch.removed);
     Ok(left.into_iter().map(complaint).collect())
 }
 
-fn is_meant(mutant: &Mutant, words: &[String]) -> bool {
-    words.is_empty() || words.iter().any(|word| mutant.without.contains(word))
+fn matches_any(patch: &Patch, filters: &[String]) -> bool {
+    filters.is_empty() || filters.iter().any(|filter| patch.removed.contains(filter))
 }
 
-/// The mutants that a suite lets pass. It must be green without any: only then does red say
-/// something.
+/// The patches that a suite does not notice. The suite must pass without a patch.
 fn unnoticed_by<'a>(
     suite: &Suite,
     copy: &Path,
-    mutants: &[&'a Mutant],
-) -> anyhow::Result<Vec<&'a Mutant>> {
+    patches: &[&'a Patch],
+) -> anyhow::Result<Vec<&'a Patch>> {
     let mut out = std::io::stdout();
-    let begun = Instant::now();
+    let start = Instant::now();
     suite.prepare(copy)?;
-    let whole = suite.fate(copy)?;
-    ensure!(whole == Fate::Unnoticed, "red without a mutant: {whole}");
-    let took = begun.elapsed().as_secs();
-    writeln!(out, "{}: green without a mutant ({took} s)", suite.name)?;
+    let unpatched = suite.run(copy)?;
+    ensure!(
+        unpatched == Outcome::Passed,
+        "tests fail without a patch: {unpatched}"
+    );
+    let seconds = start.elapsed().as_secs();
+    writeln!(out, "{}: passes without a patch ({seconds} s)", suite.name)?;
     let mut unnoticed = Vec::new();
-    for (position, mutant) in mutants.iter().enumerate() {
-        let begun = Instant::now();
-        let fate = with_mutant(copy, mutant, || suite.fate(copy))
-            .with_context(|| format!("without {}", mutant.without))?;
-        let (number, count) = (position + 1, mutants.len());
-        let took = begun.elapsed().as_secs();
+    for (position, patch) in patches.iter().enumerate() {
+        let start = Instant::now();
+        let outcome = with_patch(copy, patch, || suite.run(copy))
+            .with_context(|| format!("without {}", patch.removed))?;
+        let (number, count) = (position + 1, patches.len());
+        let seconds = start.elapsed().as_secs();
         writeln!(
             out,
-            "[{number:2}/{count}] {took:3} s  {}: {fate}",
-            mutant.without
+            "[{number:2}/{count}] {seconds:3} s  {}: {outcome}",
+            patch.removed
         )?;
-        match fate {
-            Fate::Unnoticed => unnoticed.push(*mutant),
-            Fate::Missed { said, .. } => keep(copy, mutant, &said)?,
-            Fate::Broken { said } => {
-                keep(copy, mutant, &said)?;
-                unnoticed.push(*mutant);
+        match outcome {
+            Outcome::Passed => unnoticed.push(*patch),
+            Outcome::Failed { output, .. } => write_output(copy, patch, &output)?,
+            Outcome::BuildFailed { output } => {
+                write_output(copy, patch, &output)?;
+                unnoticed.push(*patch);
             }
         }
     }
     Ok(unnoticed)
 }
 
-/// Red is not all alike: whoever wants to know whether a bad signature was accepted or only refused
-/// for another reason finds here what the tests said.
-fn keep(copy: &Path, mutant: &Mutant, said: &str) -> anyhow::Result<()> {
-    let folder = copy.with_file_name("said");
+/// Writes the output of the tests, which shows whether a bad signature was accepted or refused for
+/// another reason.
+fn write_output(copy: &Path, patch: &Patch, output: &str) -> anyhow::Result<()> {
+    let folder = copy.with_file_name("output");
     fs::create_dir_all(&folder)?;
-    let name = mutant
-        .without
+    let name = patch
+        .removed
         .replace(|one: char| !one.is_alphanumeric(), "-");
-    fs::write(folder.join(name).with_extension("txt"), said)?;
+    fs::write(folder.join(name).with_extension("txt"), output)?;
     Ok(())
 }
 
-/// Every file that git knows or would know, so that the change under work is what is judged.
-fn mirror(root: &Path, copy: &Path) -> anyhow::Result<()> {
+/// Copies every file that git tracks or would track, so uncommitted changes are tested too.
+fn copy_tree(root: &Path, copy: &Path) -> anyhow::Result<()> {
     if copy.exists() {
         fs::remove_dir_all(copy)?;
     }
@@ -110,34 +112,34 @@ fn mirror(root: &Path, copy: &Path) -> anyhow::Result<()> {
     for file in String::from_utf8(listed.stdout)?.lines() {
         let (from, to) = (root.join(file), copy.join(file));
         if from.is_file() {
-            fs::create_dir_all(to.parent().context("a file is in a folder")?)?;
+            fs::create_dir_all(to.parent().context("the file has no folder")?)?;
             fs::copy(&from, &to)?;
         }
     }
     Ok(())
 }
 
-fn with_mutant<T>(
+fn with_patch<T>(
     copy: &Path,
-    mutant: &Mutant,
-    judge: impl FnOnce() -> anyhow::Result<T>,
+    patch: &Patch,
+    run: impl FnOnce() -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let file = copy.join(mutant.file);
-    let whole = fs::read_to_string(&file)?;
-    fs::write(&file, without(&whole, mutant)?)?;
-    let judged = judge();
-    fs::write(&file, whole)?;
-    judged
+    let file = copy.join(patch.file);
+    let original = fs::read_to_string(&file)?;
+    fs::write(&file, patched(&original, patch)?)?;
+    let result = run();
+    fs::write(&file, original)?;
+    result
 }
 
-fn without(whole: &str, mutant: &Mutant) -> anyhow::Result<String> {
-    let mut text = whole.to_owned();
-    for (old, new) in mutant.changes {
-        let places = whole.matches(old).count();
+fn patched(original: &str, patch: &Patch) -> anyhow::Result<String> {
+    let mut text = original.to_owned();
+    for (old, new) in patch.changes {
+        let count = original.matches(old).count();
         ensure!(
-            places == 1,
-            "{} has the text {places} times, not once: {old}",
-            mutant.file
+            count == 1,
+            "{} has the text {count} times, not once: {old}",
+            patch.file
         );
         text = text.replace(old, new);
     }
@@ -150,42 +152,43 @@ mod tests {
 
     use super::*;
 
-    const MUTANT: Mutant = Mutant {
-        without: "the check",
+    const PATCH: Patch = Patch {
+        removed: "the check",
         file: "x.rs",
         changes: &[("if bad { refuse() }", ""), ("= 3", "= 4")],
     };
 
     #[test]
-    fn a_check_is_removed_where_it_stands_once() {
+    fn a_text_is_replaced_where_it_occurs_once() {
         assert_eq!(
-            without("a = 3; if bad { refuse() } b", &MUTANT).unwrap(),
+            patched("a = 3; if bad { refuse() } b", &PATCH).unwrap(),
             "a = 4;  b"
         );
-        assert!(without("a = 3; b", &MUTANT).is_err());
-        assert!(without("= 3; if bad { refuse() } if bad { refuse() }", &MUTANT).is_err());
+        assert!(patched("a = 3; b", &PATCH).is_err());
+        assert!(patched("= 3; if bad { refuse() } if bad { refuse() }", &PATCH).is_err());
     }
 
     #[test]
-    fn words_choose_by_name() {
-        let meant = |words: &[&str]| {
-            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-            is_meant(&MUTANT, &words)
+    fn filters_choose_by_name() {
+        let chosen = |filters: &[&str]| {
+            let filters: Vec<String> = filters.iter().map(ToString::to_string).collect();
+            matches_any(&PATCH, &filters)
         };
-        assert!(meant(&[]));
-        assert!(meant(&["nothing", "check"]));
-        assert!(!meant(&["nothing"]));
+        assert!(chosen(&[]));
+        assert!(chosen(&["nothing", "check"]));
+        assert!(!chosen(&["nothing"]));
     }
 
     #[test]
-    fn every_mutant_has_its_place_and_its_name() {
+    fn every_patch_applies_and_has_a_unique_name() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut names = BTreeSet::new();
-        for mutant in list::all() {
-            let whole = fs::read_to_string(root.join(mutant.file)).unwrap();
-            let changed = without(&whole, mutant).unwrap();
-            assert_ne!(changed, whole, "{}", mutant.without);
-            assert!(names.insert(mutant.without), "twice: {}", mutant.without);
+        for patch in patches::all() {
+            let original = fs::read_to_string(root.join(patch.file)).unwrap();
+            let changed = patched(&original, patch)
+                .unwrap_or_else(|error| panic!("{}: {error}", patch.removed));
+            assert_ne!(changed, original, "{}", patch.removed);
+            assert!(names.insert(patch.removed), "twice: {}", patch.removed);
         }
     }
 }

@@ -1,66 +1,62 @@
-//! What can be said on the command line. The comments are the help. Parses and means nothing yet:
-//! that is the work of `request.rs`, and the environment is that of `environment.rs`.
+//! The command line. Doc comments are the help text. This only parses: `request.rs` gives the
+//! values their meaning, `settings.rs` adds the environment and the settings file.
 //!
-//! Here are the commands, one line each; the words that each takes, and its examples, are in the
-//! file of its group.
+//! The commands are listed here; their arguments and examples are in the file of their group.
 
 mod change;
 mod duration;
 mod global;
 mod images;
-mod look;
+mod inspect;
 
 use std::path::Path;
 
 use clap::{Parser, Subcommand};
 
-pub use change::{Detach, Enable, Guard, Logs, Run, Start, Stop, Switch, Wanted};
-pub use global::{DriverName, Format, Global, LogLevel};
+pub use change::{Detach, Enable, Guard, ImageToRun, Logs, Run, Start, Stop, Switch};
+pub use global::{Format, Global, LogLevel};
 pub use images::{Image, Repository, Verify};
-pub use look::{Completion, Doctor, Shell, Status, Wait};
+pub use inspect::{Completion, Doctor, Shell, Status, Wait};
 
 /// Run sched_ext schedulers from OCI images on this machine.
 #[derive(Debug, Parser)]
 #[command(name = "schedctl", version, propagate_version = false, after_help = AFTER)]
 pub struct Args {
-    /// What to do.
     #[command(subcommand)]
-    pub verb: Verb,
-    /// What every command takes.
+    pub command: Command,
     #[command(flatten)]
     pub global: Global,
 }
 
-/// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Verb {
-    /// Start a scheduler, and return when the kernel runs it.
+pub enum Command {
+    /// Start a scheduler; return when the kernel has attached it.
     #[command(after_help = change::RUN)]
     Run(Run),
-    /// Replace the scheduler that runs by another one; go back when that fails.
+    /// Replace the running scheduler by another one; restore the old one if that fails.
     #[command(after_help = change::SWITCH)]
     Switch(Switch),
     /// Keep the scheduler that is on trial.
     #[command(after_help = change::CONFIRM)]
     Confirm,
-    /// End a scheduler and remove its container.
+    /// Stop a scheduler and remove its container.
     #[command(after_help = change::STOP)]
     Stop(Stop),
-    /// Show what a scheduler says.
+    /// Show the output of a scheduler.
     #[command(after_help = change::LOGS)]
     Logs(Logs),
-    /// Have an image on this machine, verified, without starting it.
+    /// Verify and pull an image without starting it.
     #[command(after_help = change::PULL)]
-    Pull(Wanted),
-    /// Make the kernel let go of whatever scheduler is attached.
+    Pull(ImageToRun),
+    /// Make the kernel detach whatever scheduler is attached.
     #[command(after_help = change::DETACH)]
     Detach(Detach),
-    /// Start a scheduler with the machine from now on.
+    /// Start a scheduler at boot.
     #[command(after_help = change::ENABLE)]
     Enable(Enable),
-    /// Start no scheduler with the machine any more.
+    /// Start no scheduler at boot.
     Disable,
-    /// Stand by during a trial; nobody types this.
+    /// Watch a trial and end it; started by `run --trial` and `switch --trial`.
     #[command(hide = true)]
     Guard(Guard),
     /// List the schedulers of the catalog.
@@ -69,42 +65,40 @@ pub enum Verb {
     /// List the versions of a scheduler, the newest last.
     #[command(after_help = images::VERSIONS)]
     Versions(Repository),
-    /// Show what an image says about itself. Nothing of it is verified.
+    /// Show the metadata of an image. Nothing of it is verified.
     #[command(after_help = images::INFO)]
     Info(Image),
-    /// Tell whether the trust policy accepts an image, and who signed it. Nothing is run.
+    /// Check whether the trust policy accepts an image, and show who signed it. Nothing is run.
     #[command(after_help = images::VERIFY)]
     Verify(Verify),
-    /// Tell which scheduler runs: what we started against what the kernel has attached.
-    #[command(after_help = look::STATUS)]
+    /// Show which scheduler runs: schedctl's containers compared with the kernel's state.
+    #[command(after_help = inspect::STATUS)]
     Status(Status),
-    /// List the schedulers that run in containers of ours.
-    #[command(after_help = look::PS)]
+    /// List the containers that schedctl started.
+    #[command(after_help = inspect::PS)]
     Ps,
-    /// Tell whether this machine can run schedulers, and what to do when it cannot.
-    #[command(after_help = look::DOCTOR)]
+    /// Check whether this machine can run schedulers, and what to change if not.
+    #[command(after_help = inspect::DOCTOR)]
     Doctor(Doctor),
-    /// Show schedulers being attached and detached, as it happens.
-    #[command(after_help = look::EVENTS)]
+    /// Print schedulers being attached and detached, as it happens.
+    #[command(after_help = inspect::EVENTS)]
     Events,
     /// Wait until the kernel has a scheduler attached, or has none.
-    #[command(after_help = look::WAIT)]
+    #[command(after_help = inspect::WAIT)]
     Wait(Wait),
     /// Show every setting and where it comes from.
-    #[command(after_help = look::CONFIG)]
+    #[command(after_help = inspect::CONFIG)]
     Config,
-    /// Print a script that lets a shell complete our words.
-    #[command(after_help = look::COMPLETION)]
+    /// Print a completion script for a shell.
+    #[command(after_help = inspect::COMPLETION)]
     Completion(Completion),
 }
 
 impl Args {
-    /// How to print.
     pub fn output(&self) -> Format {
         self.global.output
     }
 
-    /// The settings file that was named.
     pub fn config(&self) -> Option<&Path> {
         self.global.config.as_deref()
     }
@@ -112,24 +106,25 @@ impl Args {
 
 const AFTER: &str = "\
 Examples:
-  schedctl doctor                                 can this machine do it?
-  schedctl run scx_lavd                           start it; returns when the kernel runs it
-  schedctl switch scx_bpfland                     another one instead, and back if it fails
-  schedctl stop scx_bpfland                       back to the kernel's own scheduler
+  schedctl doctor                                 check this machine
+  schedctl run scx_lavd                           start it; returns when the kernel has attached it
+  schedctl switch scx_bpfland                     replace it; restores it if that fails
+  schedctl stop scx_bpfland                       back to the kernel's default scheduler
   schedctl list                                   names that can be used
-  schedctl versions scx_lavd                      which versions there are
-  schedctl info scx_lavd -o json                  what it is, for a program
+  schedctl versions scx_lavd                      available versions
+  schedctl info scx_lavd -o json                  metadata of an image, as JSON
   schedctl verify ghcr.io/schedkit/scx_lavd:1.0   who signed it
-  schedctl status                                 what the kernel runs, and whether it is ours
+  schedctl status                                 what the kernel runs, and who started it
 
-Environment, where a flag does not say otherwise:
+Environment:
   SCHEDCTL_ALLOW_UNSIGNED, SCHEDCTL_CATALOG, SCHEDCTL_CONFIG, SCHEDCTL_DRIVER, SCHEDCTL_LOG_LEVEL,
   SCHEDCTL_REGISTRY_CONFIG, SCHEDCTL_SOCKET, SCHEDCTL_TRUST_POLICY
-  SCHEDCTL_CACHE   folder of what is kept between runs [default: /var/cache/schedctl for root,
+  SCHEDCTL_CACHE   cache directory [default: /var/cache/schedctl for root,
                    ~/.cache/schedctl for others]
-  NO_COLOR         no colour; there is none in a pipe anyway
+  NO_COLOR         disable colours; output to a pipe never has any
 
-The settings file comes after the environment; `schedctl config` shows what counts:
+Precedence: flag, environment, settings file, default. `schedctl config` shows the result. A
+settings file:
   driver = \"podman\"
   socket = \"/run/podman/podman.sock\"
   log-level = \"warn\"
@@ -141,12 +136,12 @@ The settings file comes after the environment; `schedctl config` shows what coun
   ca = \"/etc/schedctl/mirror.pem\"
 
 Exit codes:
-  0  done; `verify`: accepted; `status`: our view and the kernel's agree
-  1  not done: usage, settings, network, …; `doctor`: no scheduler can run here
-  2  `status`: our view and the kernel's differ
+  0  success; `verify`: accepted; `status`: containers and kernel state agree
+  1  failure: usage, settings, network, …; `doctor`: no scheduler can run here
+  2  `status`: containers and kernel state differ
   3  the trust policy refuses the image
-  4  `run`, `switch`: the kernel did not attach it, or let go of it again
-  5  `run`, `switch`: another scheduler is there";
+  4  `run`, `switch`: the kernel did not attach the scheduler, or ejected it
+  5  `run`, `switch`: another scheduler is running";
 
 #[cfg(test)]
 mod tests {
@@ -160,8 +155,8 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_for_one_thing() {
-        let parse = |words: &str| Args::try_parse_from(words.split(' '));
+    fn wait_takes_exactly_one_condition() {
+        let parse = |line: &str| Args::try_parse_from(line.split(' '));
         assert!(parse("schedctl wait --attached").is_ok());
         assert!(parse("schedctl wait --attached scx_lab --timeout 5s").is_ok());
         assert!(parse("schedctl wait --detached scx_lab").is_ok());

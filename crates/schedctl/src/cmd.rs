@@ -1,66 +1,57 @@
-//! One file a command. Each reads from top to bottom: find, ask, print.
+//! One file per command; each reads from top to bottom. Steps that commands share are in `steps`.
 
 mod confirm;
 mod detach;
 mod doctor;
 mod enable;
 mod events;
-mod find;
-mod follow;
 mod guard;
 mod info;
 mod list;
 mod logs;
 mod ps;
 mod pull;
-mod repair;
 mod start;
 mod status;
 mod stop;
-mod trust;
 mod verify;
 mod versions;
 mod wait;
-mod which;
 
 use schedkit_host::HostRoot;
 
-pub(crate) use trust::Distrust;
-
 use crate::exit::Exit;
-use crate::output::{Document, Printer, completion::Script, settings};
-use crate::request::{Request, Verb};
+use crate::output::{Document, Printer, completion::CompletionScript, config::SettingsTable};
+use crate::request::{Command, Request};
 
-/// Performs a request.
 pub(crate) async fn perform(request: &Request, printer: &mut Printer) -> anyhow::Result<Exit> {
     let settings = &request.settings;
     let root = &HostRoot::system();
-    match &request.verb {
-        Verb::Start(start) => start::start(start, root, settings, printer).await,
-        Verb::Confirm => confirm::confirm(root, settings, printer).await,
-        Verb::Stop(stop) => stop::stop(stop, root, settings, printer).await,
-        Verb::Logs(logs) => logs::logs(logs, root, settings).await,
-        Verb::Pull(wanted) => pull::command(wanted, settings, printer).await,
-        Verb::Detach(consent) => detach::detach(*consent, root, printer).await,
-        Verb::Enable(word) => enable::enable(word, root, settings, printer).await,
-        Verb::Disable => enable::disable(root, printer),
-        Verb::Guard(candidate) => guard::stand_by(candidate, root, settings).await,
-        Verb::List => list::list(settings, printer).await,
-        Verb::Versions(word) => versions::versions(word, settings, printer).await,
-        Verb::Info(word) => info::info(word, settings, printer).await,
-        Verb::Verify(word, policy) => verify::verify(word, policy, settings, printer).await,
-        Verb::Status(telling) => status::status(*telling, root, settings, printer).await,
-        Verb::Ps => ps::ps(settings, printer).await,
-        Verb::Doctor(image) => doctor::doctor(image.as_deref(), root, settings, printer).await,
-        Verb::Events => events::events(root, printer).await,
-        Verb::Wait(awaited) => wait::wait(awaited, root, printer).await,
-        Verb::Config(choices) => show(&settings::Settings::from(&**choices), printer),
-        Verb::Completion(shell) => show(&Script::of(*shell), printer),
+    match &request.command {
+        Command::Start(start) => start::start(start, root, settings, printer).await,
+        Command::Confirm => confirm::confirm(root, settings, printer).await,
+        Command::Stop(stop) => stop::stop(stop, root, settings, printer).await,
+        Command::Logs(logs) => logs::logs(logs, root, settings).await,
+        Command::Pull(image) => pull::pull(image, settings, printer).await,
+        Command::Detach(consent) => detach::detach(*consent, root, printer).await,
+        Command::Enable(image) => enable::enable(image, root, settings, printer).await,
+        Command::Disable => enable::disable(root, printer),
+        Command::Guard(candidate) => guard::guard(candidate, root, settings).await,
+        Command::List => list::list(settings, printer).await,
+        Command::Versions(name) => versions::versions(name, settings, printer).await,
+        Command::Info(name) => info::info(name, settings, printer).await,
+        Command::Verify(name, policy) => verify::verify(name, policy, settings, printer).await,
+        Command::Status(mode) => status::status(*mode, root, settings, printer).await,
+        Command::Ps => ps::ps(settings, printer).await,
+        Command::Doctor(image) => doctor::doctor(image.as_deref(), root, settings, printer).await,
+        Command::Events => events::events(root, printer).await,
+        Command::Wait(condition) => wait::wait(condition, root, printer).await,
+        Command::Config => print(&SettingsTable::from(settings), printer),
+        Command::Completion(shell) => print(&CompletionScript::new(*shell), printer),
     }
 }
 
-/// What needs no finding out.
-fn show(document: &impl Document, printer: &Printer) -> anyhow::Result<Exit> {
+fn print(document: &impl Document, printer: &Printer) -> anyhow::Result<Exit> {
     printer.print(document)?;
     Ok(Exit::Ok)
 }

@@ -1,214 +1,167 @@
-//! Whether a scheduler may be started, and instead of which one. Pure: what was observed and what
-//! is wanted in, a decision or a refusal out. Asks no network: it comes before the image is looked
-//! at, so that a refusal costs nothing.
+//! Whether a scheduler may be started, and which one it replaces. Pure: the observation and the
+//! desired scheduler in, a decision or a refusal out. Called before the registry is asked, so that
+//! a refusal needs no network.
 //!
 //! ```text
-//!                          run             switch
-//! nothing runs             start           start
-//! the same runs            done already    done already
-//! ours runs, other         refused         replace it
-//! ours runs, detached      clear it away, start (run: if it is the same, else refused)
-//! a stranger is attached   refused         refused
-//! sked runs one here       refused         refused (unless ours is the one that is attached)
-//! several of ours run      refused         refused
-//! a trial goes on          refused         refused
+//!                                    run             switch
+//! nothing runs                       start           start
+//! the same scheduler runs            done            done
+//! another of schedctl's runs         refuse          replace it
+//! schedctl's runs, not attached      remove it, start (run: only if it is the same, else refuse)
+//! a foreign scheduler is attached    refuse          refuse
+//! sked runs one here                 refuse          refuse (unless schedctl's is attached)
+//! several of schedctl's run          refuse          refuse
+//! a trial is in progress             refuse          refuse
 //! ```
 
 use schedkit_core::OpsName;
 use schedkit_host::{Fact, SchedExt};
 use schedkit_runtime::driver::Runtime;
 
+use crate::container::RuntimeContainer;
 use crate::observe::Observed;
-use crate::runtimes::name_of;
-use crate::sked::SkedPod;
-use crate::status::{Held, Status, attached, judge, scheduler_of};
+use crate::runtimes::driver_name;
+use crate::status::{Status, attached_pod};
 
-/// What somebody asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    /// What people call it.
-    pub(crate) scheduler: String,
-    /// The reference, as text.
+pub(crate) struct DesiredScheduler {
+    pub(crate) name: String,
     pub(crate) reference: String,
     /// The image by digest, once that is known.
     pub(crate) image: Option<String>,
-    /// What is appended to its entrypoint.
+    /// Appended to its entrypoint.
     pub(crate) args: Vec<String>,
-    /// Through whom.
     pub(crate) runtime: Runtime,
 }
 
-/// What to do with one that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
-    /// `run`: it stays.
-    Join,
-    /// `switch`: it goes.
-    Replace,
+pub(crate) enum StartMode {
+    /// A running scheduler is kept.
+    Run,
+    /// A running scheduler is replaced.
+    Switch,
 }
 
-/// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Nothing: the kernel runs it already.
-    Runs(Runs),
-    /// Start it.
+    AlreadyRuns(Running),
     Start {
-        /// What a run that was cut short left behind, to be cleared away first.
-        leftovers: Vec<Held>,
-        /// What it takes the place of.
-        replaces: Option<Held>,
+        /// Left behind by an interrupted run, to be removed first.
+        leftovers: Vec<RuntimeContainer>,
+        replaces: Option<RuntimeContainer>,
     },
 }
 
 /// A scheduler that the kernel runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Runs {
-    /// The container.
-    pub(crate) held: Held,
-    /// The kernel's name for it, where it shows one.
+pub(crate) struct Running {
+    pub(crate) container: RuntimeContainer,
     pub(crate) ops: Option<OpsName>,
-    /// What a run that was cut short left behind beside it.
-    pub(crate) leftovers: Vec<Held>,
+    /// Left behind by an interrupted run.
+    pub(crate) leftovers: Vec<RuntimeContainer>,
 }
 
-/// Why it may not be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// Another of ours runs.
     #[error(
-        "{running} runs already: `schedctl switch {wanted}` replaces it, `schedctl stop {running}` \
-         ends it"
+        "{running} runs already: `schedctl switch {desired}` replaces it, `schedctl stop {running}` \
+         stops it"
     )]
-    OtherRuns {
-        /// What runs.
-        running: String,
-        /// What was wanted.
-        wanted: String,
-    },
-    /// The same name with another image or other words.
+    OtherRuns { running: String, desired: String },
+    /// The same scheduler with another image or other arguments.
     #[error(
         "{running} runs already, with {difference}: `schedctl switch` replaces it, `schedctl stop \
-         {running}` ends it"
+         {running}` stops it"
     )]
-    OtherEdition {
-        /// What runs.
-        running: String,
-        /// In what it differs.
-        difference: String,
-    },
-    /// It is in the other runtime.
+    OtherVariant { running: String, difference: String },
     #[error(
-        "{running} runs through {runtime}: say `--driver {}` to work with it there, or end it with \
+        "{running} runs through {runtime}: use `--driver {}` to change it there, or stop it with \
          `schedctl --driver {} stop {running}`",
-        name_of(*.runtime), name_of(*.runtime)
+        driver_name(*.runtime), driver_name(*.runtime)
     )]
-    OtherRuntime {
-        /// What runs.
-        running: String,
-        /// Where.
-        runtime: Runtime,
-    },
-    /// The kernel runs one that we did not start.
+    OtherRuntime { running: String, runtime: Runtime },
     #[error(
-        "the kernel runs {ops}, which schedctl did not start: end it where it was started, or \
-         force it out with `schedctl detach --force`"
+        "the kernel runs {ops}, which schedctl did not start: stop it where it was started, or \
+         detach it with `schedctl detach --force`"
     )]
-    Foreign {
-        /// The kernel's name for it.
-        ops: String,
-    },
-    /// The kernel runs one that sked keeps here.
+    Foreign { ops: String },
     #[error(
-        "the kernel runs {ops} for sked ({whose}), and schedctl leaves that alone: end or change it \
-         in the cluster with {remedy}"
+        "the kernel runs {ops} for sked ({pod}), which schedctl does not change: change it in the \
+         cluster with {remedy}"
     )]
     Sked {
-        /// The kernel's name for it.
         ops: String,
-        /// Its pod.
-        whose: String,
-        /// What to say to kubectl.
+        pod: String,
         remedy: String,
     },
-    /// One that sked keeps here is about to attach, or tries to.
     #[error(
-        "sked runs a scheduler here ({whose}) that the kernel has not attached yet, and the two \
-         would fight: end or change it in the cluster with {remedy}"
+        "sked runs a scheduler here ({pod}) that the kernel has not attached yet, and only one can \
+         be attached: change it in the cluster with {remedy}"
     )]
-    SkedStarts {
-        /// Its pod.
-        whose: String,
-        /// What to say to kubectl.
-        remedy: String,
-    },
-    /// More than one of ours.
-    #[error("{} run at once: end all but one with `schedctl stop`", .0.join(" and "))]
+    SkedStarts { pod: String, remedy: String },
+    #[error("{} run at once: stop all but one with `schedctl stop`", .0.join(" and "))]
     Several(Vec<String>),
-    /// Somebody has not made up their mind yet.
     #[error(
         "{scheduler} is on trial: keep it with `schedctl confirm`, or end the trial with \
          `schedctl stop {scheduler}`"
     )]
-    OnTrial {
-        /// What is tried.
-        scheduler: String,
-    },
-    /// It cannot be told what is attached.
+    OnTrial { scheduler: String },
     #[error("{0}")]
-    Blind(String),
+    UnknownKernelState(String),
 }
 
-/// Makes up its mind.
 pub(crate) fn decide(
     observed: &Observed,
-    wanted: &Wanted,
-    manner: Manner,
+    desired: &DesiredScheduler,
+    mode: StartMode,
 ) -> Result<Decision, Refusal> {
-    let judgement = judge(&observed.kernel, &observed.ours, &observed.holds, None);
-    let judgement = judgement.map_err(|untold| Refusal::Blind(untold.to_string()))?;
-    let on_trial = observed.trial.as_ref().map(|trial| Refusal::OnTrial {
-        scheduler: trial.scheduler.clone(),
-    });
-    let reachable = |held: &&Held| held.runtime == wanted.runtime;
+    let assessment = observed.assess();
+    let assessment = assessment.map_err(|error| Refusal::UnknownKernelState(error.to_string()))?;
+    let reachable = |left: &&RuntimeContainer| left.runtime == desired.runtime;
     let leftovers = observed.leftovers().filter(reachable);
-    let mut leftovers: Vec<Held> = leftovers.cloned().collect();
-    let replaces = match (judgement.status, judgement.scheduler) {
+    let mut leftovers: Vec<RuntimeContainer> = leftovers.cloned().collect();
+    let replaces = match (assessment.status, assessment.container) {
         (Status::OrphanedKernelState | Status::ManagedMismatch, _) => {
             return Err(foreign(observed));
         }
         (Status::MultipleManaged, _) => return Err(several(observed)),
         (Status::Idle, _) | (_, None) => match observed.sked.first() {
-            Some(pod) => return Err(starting(pod)),
+            Some(pod) => {
+                let (pod, remedy) = (pod.location(), pod.remedy());
+                return Err(Refusal::SkedStarts { pod, remedy });
+            }
             None => None,
         },
-        (status, Some(held)) => {
-            if held.runtime != wanted.runtime {
-                return Err(elsewhere(held));
+        (status, Some(container)) => {
+            if container.runtime != desired.runtime {
+                let (running, runtime) = (container.scheduler(), container.runtime);
+                return Err(Refusal::OtherRuntime { running, runtime });
             }
-            let difference = difference(held, wanted, manner);
-            let running = status == Status::Running;
-            if running && difference.is_none() {
-                return Ok(Decision::Runs(Runs {
-                    held: held.clone(),
+            let difference = difference(container, desired, mode);
+            let attached = status == Status::Running;
+            if attached && difference.is_none() {
+                return Ok(Decision::AlreadyRuns(Running {
+                    container: container.clone(),
                     ops: ops(&observed.kernel),
                     leftovers,
                 }));
             }
-            if let (Manner::Join, Some(difference)) = (manner, difference) {
-                return Err(other(held, wanted, difference));
+            if let (StartMode::Run, Some(difference)) = (mode, difference) {
+                return Err(other(container, desired, difference));
             }
-            if running {
-                Some(held.clone())
+            if attached {
+                Some(container.clone())
             } else {
-                // The kernel does not run it, so nobody would want it back.
-                leftovers.push(held.clone());
+                // It is not attached, so there is no point in restoring it.
+                leftovers.push(container.clone());
                 None
             }
         }
     };
-    match on_trial {
-        Some(refusal) => Err(refusal),
+    match &observed.trial {
+        Some(trial) => Err(Refusal::OnTrial {
+            scheduler: trial.scheduler.clone(),
+        }),
         None => Ok(Decision::Start {
             leftovers,
             replaces,
@@ -216,19 +169,26 @@ pub(crate) fn decide(
     }
 }
 
-/// In what the one that runs is not the one that is wanted. A tag that has moved since is another
-/// image for whoever wants to switch; for whoever wants it to run, it does.
-fn difference(held: &Held, wanted: &Wanted, manner: Manner) -> Option<String> {
-    let record = &held.container.record;
-    let moved = wanted.image.is_some() && record.image != wanted.image;
-    if manner == Manner::Replace && moved {
+/// How the running scheduler differs from the desired one. If a tag has moved since the start, that
+/// is another image for `switch`, and the same one for `run`.
+fn difference(
+    running: &RuntimeContainer,
+    desired: &DesiredScheduler,
+    mode: StartMode,
+) -> Option<String> {
+    let record = &running.container.record;
+    let moved = desired.image.is_some() && record.image != desired.image;
+    if mode == StartMode::Switch && moved {
         return Some("an older image of that name".to_owned());
     }
-    if record.requested.as_ref() != Some(&wanted.reference) {
-        let image = record.requested.as_ref().unwrap_or(&held.container.image);
+    if record.requested.as_ref() != Some(&desired.reference) {
+        let image = record
+            .requested
+            .as_ref()
+            .unwrap_or(&running.container.image);
         return Some(format!("the image {image}"));
     }
-    if record.args != wanted.args {
+    if record.args != desired.args {
         return Some(match record.args.as_slice() {
             [] => "no arguments".to_owned(),
             args => format!("the arguments {}", args.join(" ")),
@@ -237,47 +197,36 @@ fn difference(held: &Held, wanted: &Wanted, manner: Manner) -> Option<String> {
     None
 }
 
-fn other(held: &Held, wanted: &Wanted, difference: String) -> Refusal {
-    let running = scheduler_of(&held.container);
-    if running == wanted.scheduler {
-        Refusal::OtherEdition {
+fn other(running: &RuntimeContainer, desired: &DesiredScheduler, difference: String) -> Refusal {
+    let running = running.scheduler();
+    if running == desired.name {
+        Refusal::OtherVariant {
             running,
             difference,
         }
     } else {
-        let wanted = wanted.scheduler.clone();
-        Refusal::OtherRuns { running, wanted }
+        let desired = desired.name.clone();
+        Refusal::OtherRuns { running, desired }
     }
 }
 
-/// Whom what is attached and not ours belongs to.
+/// The attached scheduler is not schedctl's.
 fn foreign(observed: &Observed) -> Refusal {
     let kernel = &observed.kernel;
     let ops = ops(kernel).map_or_else(|| "a scheduler".to_owned(), |ops| ops.to_string());
-    match attached(kernel, &observed.sked) {
+    match attached_pod(kernel, &observed.sked) {
         Some(pod) => Refusal::Sked {
             ops,
-            whose: pod.whose(),
+            pod: pod.location(),
             remedy: pod.remedy(),
         },
         None => Refusal::Foreign { ops },
     }
 }
 
-fn starting(pod: &SkedPod) -> Refusal {
-    let (whose, remedy) = (pod.whose(), pod.remedy());
-    Refusal::SkedStarts { whose, remedy }
-}
-
-fn elsewhere(held: &Held) -> Refusal {
-    let (running, runtime) = (scheduler_of(&held.container), held.runtime);
-    Refusal::OtherRuntime { running, runtime }
-}
-
 fn several(observed: &Observed) -> Refusal {
-    let live = observed.ours.iter().filter(|held| held.is_live());
-    let names = live.map(|held| scheduler_of(&held.container));
-    Refusal::Several(names.collect())
+    let live = observed.containers.iter().filter(|one| one.is_live());
+    Refusal::Several(live.map(RuntimeContainer::scheduler).collect())
 }
 
 fn ops(kernel: &Fact<SchedExt>) -> Option<OpsName> {

@@ -1,4 +1,4 @@
-//! Whichever driver belongs to a place, behind one type.
+//! The driver of an endpoint, behind one type.
 
 use std::time::Duration;
 
@@ -6,35 +6,31 @@ use schedkit_image::registry::{self, Client};
 use schedkit_image::signature::Trusted;
 use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{
-    After, Container, ContainerId, Containerd, Driver, DriverError, ExitCode, Launch, Piece,
-    Podman, Progress, Pulled, Until, containerd,
+    After, Container, ContainerId, Containerd, Driver, DriverError, ExitCode, Launch, OutputChunk,
+    Podman, PullProgress, Pulled, Until, containerd,
 };
 
-use crate::runtimes::Place;
+use crate::runtimes::Endpoint;
 
-/// One of them.
 pub(crate) enum AnyDriver {
     Podman(Podman),
     Containerd(Containerd),
 }
 
-/// The driver for a place, told all that we know of registries.
-pub(crate) fn open(place: &Place, registry: &registry::Settings) -> AnyDriver {
-    let socket = place.socket.clone();
-    match place.runtime {
+pub(crate) fn open(endpoint: &Endpoint, registry: &registry::ClientConfig) -> AnyDriver {
+    let socket = endpoint.socket.clone();
+    match endpoint.runtime {
         Runtime::Podman => {
             let (hosts, logins) = (registry.hosts.clone(), registry.credentials.clone());
             AnyDriver::Podman(Podman::new(socket, hosts, logins))
         }
         Runtime::Containerd => {
-            let places = containerd::Settings {
+            let settings = containerd::ContainerdConfig {
                 socket,
-                ..containerd::Settings::default()
+                ..containerd::ContainerdConfig::default()
             };
-            AnyDriver::Containerd(Containerd::new(
-                places,
-                Client::new(registry.clone()).into(),
-            ))
+            let client = Client::new(registry.clone());
+            AnyDriver::Containerd(Containerd::new(settings, client.into()))
         }
     }
 }
@@ -43,7 +39,7 @@ impl Driver for AnyDriver {
     async fn pull(
         &self,
         image: &Trusted,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Pulled, DriverError> {
         match self {
             Self::Podman(driver) => driver.pull(image, progress).await,
@@ -83,7 +79,7 @@ impl Driver for AnyDriver {
         &self,
         id: &ContainerId,
         until: Until,
-        take: &mut dyn FnMut(Piece<'_>),
+        take: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
         match self {
             Self::Podman(driver) => driver.output(id, until, take).await,

@@ -1,315 +1,307 @@
-//! Does what a plan says: the only place that acts on a [`Step`]. When a step fails, what was begun
-//! is taken back, the latest first, so that what ran before runs again and nothing half-made stays.
+//! Executes a plan: the only code that acts on a [`PlanStep`]. If a step fails, the steps that were
+//! begun are undone, the latest first, so that the old scheduler runs again and no container is left.
 
 pub(crate) mod failure;
-mod waiting;
+mod start;
 
 use std::pin::pin;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use schedkit_host::SchedExt;
-use schedkit_runtime::driver::Runtime;
-use schedkit_runtime::{After, ContainerId, Driver};
+use schedkit_runtime::{After, ContainerId, Driver, DriverError};
 use tokio::time::{Instant, timeout};
 
-pub(crate) use failure::{Aftermath, Cause, Failure, NotAttached};
+pub(crate) use failure::{FailureCause, PlanFailure, Rollback};
+pub(crate) use start::Executor;
+use start::Started;
 
 use crate::interrupt::Interrupt;
-use crate::kernel::{Kernel, Taken};
-use crate::plan::{Named, Plan, Step, Undo, Wait};
-use crate::state_dir::StateDir;
+use crate::kernel::{Attachment, DETACH_TIMEOUT};
+use crate::plan::{NamedContainer, Plan, PlanStep, Undo, WaitLimits};
 use crate::trial::{Stage, Trial};
 
-/// The kernel lets go of a scheduler whose process is gone within milliseconds.
-const LETTING_GO: Duration = Duration::from_secs(10);
 /// For a scheduler that never was attached, or that has failed.
 const SHORT_GRACE: Duration = Duration::from_secs(5);
-/// How long a container may take to be made ready while the old scheduler works.
-const READY: Duration = Duration::from_secs(10);
+/// How long a container may take to be prepared while the old scheduler runs.
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Everything that a plan acts on.
-pub(crate) struct Machine<'a, D> {
-    /// Who runs containers.
-    pub(crate) driver: &'a D,
-    /// Which one that is.
-    pub(crate) runtime: Runtime,
-    /// Whose word counts.
-    pub(crate) kernel: &'a Kernel,
-    /// What outlives this run.
-    pub(crate) state: &'a StateDir,
-    /// Who stands by during a trial.
-    pub(crate) stand_by: &'a dyn Fn(&Trial) -> std::io::Result<()>,
-}
-
-/// How it went well.
 #[derive(Debug)]
 pub(crate) struct Success {
-    /// The container.
     pub(crate) container: ContainerId,
-    /// What the kernel says.
-    pub(crate) taken: Option<Taken>,
-    /// From its start until the kernel had it.
-    pub(crate) attach: Option<Duration>,
-    /// How long the kernel's own scheduler had the machine in between.
+    /// `None` if the kernel was not waited for.
+    pub(crate) attachment: Option<Attachment>,
+    /// From the start until the kernel had attached it.
+    pub(crate) attach_time: Option<Duration>,
+    /// How long the kernel had no scheduler attached in between.
     pub(crate) gap: Option<Duration>,
-    /// When it goes unless confirmed.
-    pub(crate) trial: Option<Timestamp>,
-    /// What should be gone and is not; the scheduler runs all the same.
-    pub(crate) left: Vec<Aftermath>,
+    /// When the trial ends.
+    pub(crate) trial_until: Option<Timestamp>,
+    /// What could not be removed; the scheduler runs nevertheless.
+    pub(crate) leftovers: Vec<Rollback>,
 }
 
-/// What is known so far.
+/// What the executed steps have achieved.
 #[derive(Default)]
-struct Work {
+struct Progress {
     new: Option<ContainerId>,
-    won: Option<Won>,
+    started: Option<Started>,
     gap: Option<Duration>,
     trial: Option<Trial>,
-    left: Vec<Aftermath>,
+    leftovers: Vec<Rollback>,
 }
 
-/// A scheduler that the kernel took.
-struct Won {
-    taken: Taken,
-    attach: Duration,
-    at: Instant,
-}
-
-/// A scheduler that the kernel took in the place of another.
 struct Swapped {
     gap: Option<Duration>,
-    won: Won,
-    left: Option<Aftermath>,
+    started: Started,
+    leftover: Option<Rollback>,
 }
 
-/// Does it all, or leaves things as they were.
 pub(crate) async fn execute<D: Driver>(
     plan: &Plan,
-    machine: &Machine<'_, D>,
+    executor: &Executor<'_, D>,
     interrupt: &mut Interrupt,
-    begins: &mut dyn FnMut(&Step),
-) -> Result<Success, Box<Failure>> {
-    let mut work = Work::default();
+    on_step: &mut dyn FnMut(&PlanStep),
+) -> Result<Success, Box<PlanFailure>> {
+    let mut progress = Progress::default();
     for (at, step) in plan.steps.iter().enumerate() {
-        // Whoever asked before has nothing of this step to take back.
-        let asked = tokio::select! {
+        // A signal that arrived before this step: there is nothing of it to undo.
+        let interrupted = tokio::select! {
             biased;
-            () = interrupt.heard(), if step.may_be_cut_short() => true,
+            () = interrupt.received(), if step.is_interruptible() => true,
             () = std::future::ready(()) => false,
         };
-        let (begun, done) = if asked {
-            (&plan.steps[..at], Err(Cause::Interrupted))
+        let (begun, result) = if interrupted {
+            (&plan.steps[..at], Err(FailureCause::Interrupted))
         } else {
-            begins(step);
-            let done = tokio::select! {
-                done = machine.perform(step, plan, &mut work) => done,
-                () = interrupt.heard(), if step.may_be_cut_short() => Err(Cause::Interrupted),
+            on_step(step);
+            let result = tokio::select! {
+                result = executor.perform(step, plan, &mut progress) => result,
+                () = interrupt.received(), if step.is_interruptible() => {
+                    Err(FailureCause::Interrupted)
+                }
             };
-            (&plan.steps[..=at], done)
+            (&plan.steps[..=at], result)
         };
-        if let Err(cause) = done {
+        if let Err(cause) = result {
             let begun = begun.iter().rev();
-            let aftermath = machine.take_back(begun, &work).await;
-            return Err(Box::new(Failure { cause, aftermath }));
+            let rollback = executor.roll_back(begun, &progress).await;
+            return Err(Box::new(PlanFailure { cause, rollback }));
         }
     }
-    work.success().ok_or_else(|| {
-        let (cause, aftermath) = (Cause::NothingStarted, Vec::new());
-        Box::new(Failure { cause, aftermath })
+    progress.success().ok_or_else(|| {
+        let (cause, rollback) = (FailureCause::NothingStarted, Vec::new());
+        Box::new(PlanFailure { cause, rollback })
     })
 }
 
-impl<D: Driver> Machine<'_, D> {
-    async fn perform(&self, step: &Step, plan: &Plan, work: &mut Work) -> Result<(), Cause> {
+impl<D: Driver> Executor<'_, D> {
+    async fn perform(
+        &self,
+        step: &PlanStep,
+        plan: &Plan,
+        progress: &mut Progress,
+    ) -> Result<(), FailureCause> {
         match step {
-            // What cannot be cleared away is in nobody's way: the kernel does not run it.
-            Step::Clear(old) => work.left.extend(self.removed(&old.id).await),
-            Step::Create => work.new = Some(self.driver.create(&plan.launch).await?),
-            // One that starves others must not save itself by it: the rest is done when it is gone.
-            Step::Ready => {
-                if let Ok(ready) = timeout(READY, self.driver.ready(work.created()?)).await {
+            // A leftover that cannot be removed does not prevent a start: it is not attached.
+            PlanStep::Clear(old) => progress.leftovers.extend(self.try_remove(&old.id).await),
+            PlanStep::Create => progress.new = Some(self.driver.create(&plan.launch).await?),
+            // The old scheduler may starve the runtime. Then `start` does the rest of the work after
+            // the old one has stopped.
+            PlanStep::Ready => {
+                let ready = self.driver.ready(progress.created()?);
+                if let Ok(ready) = timeout(READY_TIMEOUT, ready).await {
                     ready?;
                 }
             }
-            Step::Guard { trial, before } => {
+            PlanStep::Guard { trial, before } => {
                 let before = before.as_ref();
-                work.trial = Some(self.guard(plan, *trial, before, work.created()?)?);
+                progress.trial =
+                    Some(self.begin_trial(plan, *trial, before, progress.created()?)?);
             }
-            Step::Start(wait) => {
-                let won = self.start(work.created()?, *wait).await?;
-                self.settle(work, won)?;
+            PlanStep::Start(wait) => {
+                let started = self.start(progress.created()?, *wait).await?;
+                self.record_start(progress, started)?;
             }
-            Step::Launch => self.driver.start(work.created()?).await?,
-            Step::Swap { old, grace, wait } => {
-                let swapped = self.swap(old, *grace, work.created()?, *wait).await?;
-                work.gap = swapped.gap;
-                work.left.extend(swapped.left);
-                self.settle(work, swapped.won)?;
+            PlanStep::Launch => self.driver.start(progress.created()?).await?,
+            PlanStep::Swap { old, grace, wait } => {
+                let swapped = self.swap(old, *grace, progress.created()?, *wait).await?;
+                progress.gap = swapped.gap;
+                progress.leftovers.extend(swapped.leftover);
+                self.record_start(progress, swapped.started)?;
             }
-            // The kernel runs the new one: nothing about the old one takes that back.
-            Step::Remove(old) => work.left.extend(self.removed(&old.id).await),
+            // The new scheduler is attached: an error about the old container does not undo that.
+            PlanStep::Remove(old) => progress.leftovers.extend(self.try_remove(&old.id).await),
         }
         Ok(())
     }
 
-    /// The old one ends; as soon as the kernel has let go, and not when the runtime has tidied up,
-    /// the new one starts.
+    /// Stops the old container, and starts the new one as soon as the kernel has detached the old
+    /// scheduler, without waiting for the runtime to clean up.
     async fn swap(
         &self,
-        old: &Named,
+        old: &NamedContainer,
         grace: Duration,
         new: &ContainerId,
-        wait: Wait,
-    ) -> Result<Swapped, Cause> {
-        let there = self.kernel.now();
-        let there = there.known().and_then(SchedExt::attached).is_some();
-        let mut ending = pin!(self.driver.end(&old.id, grace, After::Keep));
-        // What the kernel does not hold may be about to attach: it must be gone first.
-        let ended = tokio::select! {
+        wait: WaitLimits,
+    ) -> Result<Swapped, FailureCause> {
+        let kernel = self.kernel.read();
+        let attached = kernel.known().and_then(SchedExt::attached).is_some();
+        let mut stopping = pin!(self.driver.end(&old.id, grace, After::Keep));
+        // If the old scheduler is not attached it may be about to attach: wait for its exit.
+        let stopped = tokio::select! {
             biased;
-            () = self.kernel.released(), if there => None,
-            ended = &mut ending => Some(ended),
+            () = self.kernel.wait_disabled(), if attached => None,
+            stopped = &mut stopping => Some(stopped),
         };
         let begin = Instant::now();
-        let (won, left) = if let Some(ended) = ended {
-            ended?;
-            self.released().await?;
+        let (started, leftover) = if let Some(stopped) = stopped {
+            stopped?;
+            self.wait_disabled().await?;
             (self.start(new, wait).await?, None)
         } else {
-            let (ended, won) = tokio::join!(ending, self.start(new, wait));
-            (won?, ended.err().map(|error| Aftermath::Left(error.into())))
+            let (stopped, started) = tokio::join!(stopping, self.start(new, wait));
+            let leftover = stopped.err().map(|error| Rollback::Leftover(error.into()));
+            (started?, leftover)
         };
-        // Not until now: a probation is no gap. One that was gone before left a longer one.
-        let gap = there.then(|| won.at - begin);
-        Ok(Swapped { gap, won, left })
+        // Without the probation. If nothing was attached, the gap began earlier and is unknown.
+        let gap = attached.then(|| started.attached_at - begin);
+        Ok(Swapped {
+            gap,
+            started,
+            leftover,
+        })
     }
 
-    /// The kernel has let go of what was ended.
-    async fn released(&self) -> Result<(), Cause> {
-        let released = timeout(LETTING_GO, self.kernel.released());
-        released.await.map_err(|_| Cause::NotReleased)
+    async fn wait_disabled(&self) -> Result<(), FailureCause> {
+        let disabled = timeout(DETACH_TIMEOUT, self.kernel.wait_disabled());
+        disabled.await.map_err(|_| FailureCause::NotDetached)
     }
 
-    fn guard(
+    /// Writes the trial's file and starts its guard.
+    fn begin_trial(
         &self,
         plan: &Plan,
-        trial: Duration,
-        before: Option<&Named>,
+        length: Duration,
+        before: Option<&NamedContainer>,
         candidate: &ContainerId,
-    ) -> Result<Trial, Cause> {
-        // Until the kernel has it the trial has not begun: nobody goes back before that is over.
-        let waits = plan.steps.iter().filter_map(Step::wait);
-        let patience: Duration = waits.map(|wait| wait.attach + wait.probation).sum();
+    ) -> Result<Trial, FailureCause> {
+        // The trial begins when the scheduler is attached, so the guard must not act before.
+        let waits = plan.steps.iter().filter_map(PlanStep::wait);
+        let start_time: Duration = waits.map(|wait| wait.attach + wait.probation).sum();
         let trial = Trial {
             scheduler: plan.launch.scheduler().to_owned(),
             runtime: self.runtime,
             candidate: candidate.clone(),
             before: before.map(|old| old.id.clone()),
-            length: trial,
-            until: Timestamp::now() + patience + trial,
+            length,
+            until: Timestamp::now() + start_time + length,
             stage: Stage::Starting,
         };
-        trial.keep(self.state)?;
-        match (self.stand_by)(&trial) {
+        trial.save(self.state)?;
+        match (self.start_guard)(&trial) {
             Ok(()) => Ok(trial),
             Err(error) => {
-                // A trial that nobody ends is none.
-                Trial::forget(self.state)?;
-                Err(Cause::Guard(error))
+                // Without a guard the trial would never end.
+                Trial::delete(self.state)?;
+                Err(FailureCause::Guard(error))
             }
         }
     }
 
-    /// The kernel has it: a trial begins now.
-    fn settle(&self, work: &mut Work, won: Won) -> Result<(), Cause> {
-        if let Some(trial) = &mut work.trial {
+    /// The scheduler is attached: its trial begins now.
+    fn record_start(&self, progress: &mut Progress, started: Started) -> Result<(), FailureCause> {
+        if let Some(trial) = &mut progress.trial {
             trial.until = Timestamp::now() + trial.length;
             trial.stage = Stage::Begun {
-                enable_seq: won.taken.enable_seq,
+                enable_seq: started.attachment.enable_seq,
             };
-            trial.keep(self.state)?;
+            trial.save(self.state)?;
         }
-        work.won = Some(won);
+        progress.started = Some(started);
         Ok(())
     }
 
-    /// Whoever stands by goes home last, and only when all is as it was.
-    async fn take_back(&self, begun: impl Iterator<Item = &Step>, work: &Work) -> Vec<Aftermath> {
-        let mut aftermath = Vec::new();
-        for undo in begun.filter_map(Step::undo) {
-            aftermath.extend(match undo {
-                Undo::StartOld(old, wait) => Some(self.start_old(old, wait, work).await),
-                Undo::RemoveNew => match &work.new {
-                    Some(new) => self.removed(new).await,
+    /// Undoes the steps. The trial is deleted last, and only if everything was undone: until then
+    /// its guard goes on.
+    async fn roll_back(
+        &self,
+        begun: impl Iterator<Item = &PlanStep>,
+        progress: &Progress,
+    ) -> Vec<Rollback> {
+        let mut rollback = Vec::new();
+        for undo in begun.filter_map(PlanStep::undo) {
+            rollback.extend(match undo {
+                Undo::StartOld(old, wait) => Some(self.start_old(old, wait, progress).await),
+                Undo::RemoveNew => match &progress.new {
+                    Some(new) => self.try_remove(new).await,
                     None => None,
                 },
             });
         }
-        let done = |one: &Aftermath| matches!(one, Aftermath::WentBack { .. });
-        if work.trial.is_some() && aftermath.iter().all(done) {
-            let forgotten = Trial::forget(self.state);
-            aftermath.extend(forgotten.err().map(|error| Aftermath::Left(error.into())));
+        let restored = |one: &Rollback| matches!(one, Rollback::Restored { .. });
+        if progress.trial.is_some() && rollback.iter().all(restored) {
+            let deleted = Trial::delete(self.state);
+            rollback.extend(deleted.err().map(|error| Rollback::Leftover(error.into())));
         }
-        aftermath
+        rollback
     }
 
-    async fn start_old(&self, old: Named, wait: Wait, work: &Work) -> Aftermath {
-        match self.bring_back(work.new.as_ref(), &old.id, wait).await {
-            Ok(Taken { ops, .. }) => Aftermath::WentBack { to: old.name, ops },
-            Err(cause) => Aftermath::NotBack {
-                to: old.name,
-                cause,
-            },
+    async fn start_old(
+        &self,
+        old: NamedContainer,
+        wait: WaitLimits,
+        progress: &Progress,
+    ) -> Rollback {
+        let scheduler = old.name;
+        match self.restore(progress.new.as_ref(), &old.id, wait).await {
+            Ok(Attachment { ops, .. }) => Rollback::Restored { scheduler, ops },
+            Err(cause) => Rollback::NotRestored { scheduler, cause },
         }
     }
 
-    /// The old one runs again. The new one goes first: the kernel takes one at a time.
-    pub(crate) async fn bring_back(
+    /// Starts the old container again, after removing the new one: the kernel attaches one scheduler
+    /// at a time.
+    pub(crate) async fn restore(
         &self,
         new: Option<&ContainerId>,
         old: &ContainerId,
-        wait: Wait,
-    ) -> Result<Taken, Cause> {
+        wait: WaitLimits,
+    ) -> Result<Attachment, FailureCause> {
         if let Some(new) = new {
             self.remove(new).await?;
         }
-        // Whether its end was asked for and is still to come cannot be seen: end it for sure.
+        // An earlier request to stop it may still be in progress.
         self.driver.end(old, SHORT_GRACE, After::Keep).await?;
-        self.released().await?;
-        self.attach(old, wait).await
+        self.wait_disabled().await?;
+        let started = self.start(old, wait).await?;
+        Ok(started.attachment)
     }
 
-    /// Starts a container and waits until the kernel has it.
-    pub(crate) async fn attach(&self, id: &ContainerId, wait: Wait) -> Result<Taken, Cause> {
-        self.start(id, wait).await.map(|won| won.taken)
-    }
-
-    /// Removes it; what to say when that did not work.
-    async fn removed(&self, id: &ContainerId) -> Option<Aftermath> {
+    async fn try_remove(&self, id: &ContainerId) -> Option<Rollback> {
         let removed = self.remove(id).await;
-        removed.err().map(|error| Aftermath::Left(error.into()))
+        removed.err().map(|error| Rollback::Leftover(error.into()))
     }
 
-    async fn remove(&self, id: &ContainerId) -> Result<(), schedkit_runtime::DriverError> {
+    async fn remove(&self, id: &ContainerId) -> Result<(), DriverError> {
         self.driver.end(id, SHORT_GRACE, After::Remove).await
     }
 }
 
-impl Work {
-    fn created(&self) -> Result<&ContainerId, Cause> {
-        self.new.as_ref().ok_or(Cause::NothingStarted)
+impl Progress {
+    fn created(&self) -> Result<&ContainerId, FailureCause> {
+        self.new.as_ref().ok_or(FailureCause::NothingStarted)
     }
 
     fn success(self) -> Option<Success> {
-        let attach = self.won.as_ref().map(|won| won.attach);
+        let attach_time = self.started.as_ref().map(|started| started.attach_time);
         Some(Success {
             container: self.new?,
-            taken: self.won.map(|won| won.taken),
-            attach,
+            attachment: self.started.map(|started| started.attachment),
+            attach_time,
             gap: self.gap,
-            trial: self.trial.map(|trial| trial.until),
-            left: self.left,
+            trial_until: self.trial.map(|trial| trial.until),
+            leftovers: self.leftovers,
         })
     }
 }

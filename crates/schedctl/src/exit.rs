@@ -1,32 +1,30 @@
-//! What a run's exit code means. Scripts rely on these numbers: they are added to, never changed.
+//! Exit codes. Scripts rely on them: codes may be added, never changed.
 
 use std::process::ExitCode;
 
-/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done; for `verify`, the trust policy accepts the image.
+    /// For `verify`, the trust policy accepts the image.
     Ok,
-    /// Not done: bad usage, bad settings, or something did not work. Asking again may help.
-    Trouble,
-    /// Our view and the kernel's differ.
+    /// Bad usage, bad settings, or something failed. Trying again may help.
+    Failure,
+    /// schedctl's containers and the kernel's state differ.
     Discrepancy,
-    /// Refused: the trust policy does not accept the image.
+    /// The trust policy refuses the image.
     Refused,
-    /// The kernel did not take the scheduler, or let go of it again.
+    /// The kernel did not attach the scheduler, or ejected it.
     NotAttached,
-    /// Another scheduler is there.
+    /// Another scheduler is running.
     Busy,
-    /// The scheduler's own code, for whoever stayed with it.
+    /// The scheduler's own exit code, for `run --attach`.
     Scheduler(u8),
 }
 
 impl Exit {
-    /// The number.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Ok => 0,
-            Self::Trouble => 1,
+            Self::Failure => 1,
             Self::Discrepancy => 2,
             Self::Refused => 3,
             Self::NotAttached => 4,

@@ -1,11 +1,11 @@
-//! Stands by during a trial: goes back when its time is up, or when the kernel lets go of what is
-//! tried. A process of its own, in a session of its own: it outlives the schedctl that began the
-//! trial, however that ends, and the terminal.
+//! The guard process of a trial: ends the trial when its time is up, or when the kernel ejects the
+//! scheduler. It is a process in a session of its own, so it outlives the schedctl that began the
+//! trial, and the terminal.
 //!
 //! ```text
-//! trial.json there ──▶ its time is up, or the kernel let go ──▶ lock, look again ──▶ go back
-//!        ├── it has not begun, and nobody holds the lock: its starter was killed ─────┘
-//!        └── gone, or another trial's: confirmed or stopped ──▶ nothing to do
+//! trial.json exists ─▶ time is up, or ejected ─▶ take the lock, read again ─▶ end the trial
+//!        ├── still starting, and the lock is free: its starter was killed ────────┘
+//!        └── deleted, or of another trial: confirmed or stopped ─▶ exit
 //! ```
 
 use std::fmt;
@@ -18,190 +18,200 @@ use schedkit_host::{Fact, SchedExt};
 use schedkit_runtime::{After, Container, ContainerId, Driver};
 use tokio::time::sleep;
 
-use crate::execute::{Cause, Machine};
-use crate::kernel::{Kernel, Taken};
-use crate::plan::Wait;
-use crate::runtimes::{Place, name_of};
+use crate::execute::{Executor, FailureCause};
+use crate::kernel::{Attachment, KernelMonitor};
+use crate::plan::WaitLimits;
+use crate::runtimes::{Endpoint, driver_name};
 use crate::state_dir::{StateDir, StateError};
 use crate::trial::{Stage, Trial};
 
-/// Reading two small files this often costs nothing that can be measured.
-const PAUSE: Duration = Duration::from_millis(500);
-const SETTLING: Duration = Duration::from_secs(3);
+const INTERVAL: Duration = Duration::from_millis(500);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
 const GRACE: Duration = Duration::from_secs(10);
-/// What ran before has attached on this machine already.
-const BACK: Wait = Wait {
+/// For the old scheduler. Generous: there is nothing else to restore.
+const RESTORE: WaitLimits = WaitLimits {
     attach: Duration::from_secs(120),
     probation: Duration::ZERO,
 };
 const READY: &[u8] = b"ready";
-/// So often the runtime may fail to end the candidate before the kernel is asked.
-const PATIENCE: u32 = 3;
+/// After so many failures to stop the candidate, the kernel is asked to detach it.
+const MAX_FAILURES: u32 = 3;
 
-/// How a trial ended.
 #[derive(Debug)]
-pub(crate) enum Ending {
-    /// Somebody confirmed or stopped it.
-    Settled,
-    /// The candidate is gone; what ran before, if anything did, is back.
-    WentBack(Option<Taken>),
-    /// The candidate is gone; what ran before is not back.
-    NotBack(Cause),
+pub(crate) enum TrialEnd {
+    /// Confirmed or stopped by a command.
+    BySomebody,
+    /// The candidate was removed; the old scheduler, if there was one, is attached again.
+    Restored(Option<Attachment>),
+    /// The candidate was removed; the old scheduler is not attached.
+    NotRestored(FailureCause),
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for TrialEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Settled => f.write_str("it was confirmed or stopped"),
-            Self::WentBack(None) => f.write_str("it was ended, and nothing ran before it"),
-            Self::WentBack(Some(taken)) => {
-                write!(f, "it was ended, and {} is attached again", taken.ops)
+            Self::BySomebody => f.write_str("it was confirmed or stopped"),
+            Self::Restored(None) => f.write_str("it was stopped; no scheduler ran before it"),
+            Self::Restored(Some(attachment)) => {
+                write!(
+                    f,
+                    "it was stopped, and {} is attached again",
+                    attachment.ops
+                )
             }
-            Self::NotBack(cause) => write!(f, "what ran before it did not come back: {cause}"),
+            Self::NotRestored(cause) => {
+                write!(
+                    f,
+                    "it was stopped, but the old scheduler did not start: {cause}"
+                )
+            }
         }
     }
 }
 
-/// Starts the guard as a process of its own, and returns once it stands by.
-pub(crate) fn stand_by(place: &Place, trial: &Trial) -> io::Result<()> {
+/// Starts the guard process, and returns once it watches.
+pub(crate) fn start_guard(endpoint: &Endpoint, trial: &Trial) -> io::Result<()> {
     let mut child = Command::new(std::env::current_exe()?)
-        .args(["--driver", name_of(place.runtime), "--socket"])
-        .arg(&place.socket)
+        .args(["--driver", driver_name(endpoint.runtime), "--socket"])
+        .arg(&endpoint.socket)
         .args(["guard", trial.candidate.as_str()])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()?;
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     if let Some(stdout) = &mut child.stdout {
-        stdout.take(READY.len() as u64).read_to_end(&mut said)?;
+        stdout.take(READY.len() as u64).read_to_end(&mut output)?;
     }
-    if said == READY {
+    if output == READY {
         return Ok(());
     }
     let _ = child.kill();
     let _ = child.wait();
-    Err(io::Error::other("the guard ended before it stood by"))
+    Err(io::Error::other("the guard process ended at once"))
 }
 
-/// Leaves the terminal's session and says so. A closed terminal no longer concerns us then.
+/// Called in the guard process: leaves the terminal's session, and reports that to its parent.
 pub(crate) fn detach_from_terminal() -> io::Result<()> {
     rustix::process::setsid()?;
-    // Whoever listens may be gone: all the more reason to stand by.
+    // The parent may have been killed; the guard goes on.
     let _ = io::Write::write_all(&mut io::stdout(), READY);
     let _ = io::Write::flush(&mut io::stdout());
     Ok(())
 }
 
-/// Waits for the end of the trial of this candidate, and goes back if it must. Nothing that goes
-/// wrong ends it: whoever stands by tries again, and at last pulls the brake.
-pub(crate) async fn watch<D: Driver>(machine: &Machine<'_, D>, candidate: &ContainerId) -> Ending {
+/// Waits for the end of this candidate's trial, and ends it if necessary. Errors are retried; after
+/// some, the kernel is made to detach the scheduler.
+pub(crate) async fn watch<D: Driver>(
+    executor: &Executor<'_, D>,
+    candidate: &ContainerId,
+) -> TrialEnd {
     let mut failures = 0;
     loop {
-        match look(machine, candidate).await {
-            Ok(Some(ending)) => return ending,
+        match check(executor, candidate).await {
+            Ok(Some(end)) => return end,
             Ok(None) => {}
             Err(cause) => {
                 tracing::warn!("the trial of {candidate} could not be ended: {cause}");
                 failures += 1;
-                if failures == PATIENCE {
-                    pull_the_brake(machine, candidate);
+                if failures == MAX_FAILURES {
+                    force_detach(executor, candidate);
                 }
             }
         }
-        sleep(PAUSE * (1 << failures.min(6))).await;
+        sleep(INTERVAL * (1 << failures.min(6))).await;
     }
 }
 
-/// Looks once; goes back when it is time to.
-async fn look<D: Driver>(
-    machine: &Machine<'_, D>,
+async fn check<D: Driver>(
+    executor: &Executor<'_, D>,
     candidate: &ContainerId,
-) -> Result<Option<Ending>, Cause> {
-    let Some(trial) = current(machine.state, candidate)? else {
-        return Ok(Some(Ending::Settled));
+) -> Result<Option<TrialEnd>, FailureCause> {
+    let Some(trial) = read_trial(executor.state, candidate)? else {
+        return Ok(Some(TrialEnd::BySomebody));
     };
-    if !may_be_over(&trial, Timestamp::now(), machine.kernel) {
+    if !may_be_over(&trial, Timestamp::now(), executor.kernel) {
         return Ok(None);
     }
-    // Whoever starts a trial holds the lock until it has begun, and whoever ends one, too.
-    let Some(_lock) = machine.state.try_lock()? else {
+    // The process that starts a trial holds the lock until it has begun, and so does one that ends
+    // it.
+    let Some(_lock) = executor.state.try_lock()? else {
         return Ok(None);
     };
-    // It may have begun, or been settled, just before the lock was let go.
-    if current(machine.state, candidate)?.as_ref() != Some(&trial) {
+    // It may have changed just before the lock was released.
+    if read_trial(executor.state, candidate)?.as_ref() != Some(&trial) {
         return Ok(None);
     }
-    go_back(machine, &trial).await.map(Some)
+    end_trial(executor, &trial).await.map(Some)
 }
 
-fn current(state: &StateDir, candidate: &ContainerId) -> Result<Option<Trial>, StateError> {
+fn read_trial(state: &StateDir, candidate: &ContainerId) -> Result<Option<Trial>, StateError> {
     let trial = Trial::read(state)?;
     Ok(trial.filter(|trial| trial.candidate == *candidate))
 }
 
-/// One that is being started is over when its starter is gone, which the lock tells.
-fn may_be_over(trial: &Trial, now: Timestamp, kernel: &Kernel) -> bool {
+/// A trial that is being started is over if its starter was killed, which the lock shows.
+fn may_be_over(trial: &Trial, now: Timestamp, kernel: &KernelMonitor) -> bool {
     let Stage::Begun { enable_seq } = trial.stage else {
         return true;
     };
-    let lost = match kernel.now() {
+    let ejected = match kernel.read() {
         Fact::Known(kernel) => {
             let number = kernel.enable_seq.known();
-            kernel.attached().is_none() && !kernel.is_in_motion()
+            kernel.attached().is_none() && !kernel.is_transitional()
                 || enable_seq.is_some_and(|ours| number.is_some_and(|now| *now != ours))
         }
-        Fact::Absent | Fact::Unreadable(_) | Fact::Strange(_) => false,
+        Fact::Absent | Fact::Unreadable(_) | Fact::Malformed(_) => false,
     };
-    lost || now >= trial.until
+    ejected || now >= trial.until
 }
 
-/// Ends the candidate and starts what ran before. Called with the lock held. As long as the
-/// candidate cannot be ended the trial goes on.
-pub(crate) async fn go_back<D: Driver>(
-    machine: &Machine<'_, D>,
+/// Removes the candidate and restores the old scheduler. Called with the lock held. If the candidate
+/// cannot be removed, the trial is kept.
+pub(crate) async fn end_trial<D: Driver>(
+    executor: &Executor<'_, D>,
     trial: &Trial,
-) -> Result<Ending, Cause> {
-    let ending = machine.driver.end(&trial.candidate, GRACE, After::Remove);
-    ending.await?;
-    let ending = match &trial.before {
-        None => Ending::WentBack(None),
-        Some(old) => match start_again(machine, old).await {
-            Ok(taken) => Ending::WentBack(Some(taken)),
-            Err(cause) => Ending::NotBack(cause),
+) -> Result<TrialEnd, FailureCause> {
+    let removed = executor.driver.end(&trial.candidate, GRACE, After::Remove);
+    removed.await?;
+    let end = match &trial.before {
+        None => TrialEnd::Restored(None),
+        Some(old) => match restore(executor, old).await {
+            Ok(attachment) => TrialEnd::Restored(Some(attachment)),
+            Err(cause) => TrialEnd::NotRestored(cause),
         },
     };
-    Trial::forget(machine.state)?;
-    Ok(ending)
+    Trial::delete(executor.state)?;
+    Ok(end)
 }
 
-/// The runtime does not end the candidate: the kernel still can let go of it.
-fn pull_the_brake<D: Driver>(machine: &Machine<'_, D>, candidate: &ContainerId) {
-    let trial = current(machine.state, candidate).ok().flatten();
+/// The runtime does not stop the candidate, but the kernel can detach its scheduler.
+fn force_detach<D: Driver>(executor: &Executor<'_, D>, candidate: &ContainerId) {
+    let trial = read_trial(executor.state, candidate).ok().flatten();
     let Some(Stage::Begun { enable_seq }) = trial.map(|trial| trial.stage) else {
         return;
     };
-    // Only if it is the candidate that the kernel holds.
-    if enable_seq.is_some() && machine.kernel.enable_seq() == enable_seq {
-        let _ = machine.kernel.let_go();
+    // Only if the attached scheduler is the candidate's.
+    if enable_seq.is_some() && executor.kernel.enable_seq() == enable_seq {
+        let _ = executor.kernel.force_detach();
     }
 }
 
-/// A trial that was cut short early may not have ended what ran before.
-async fn start_again<D: Driver>(
-    machine: &Machine<'_, D>,
+async fn restore<D: Driver>(
+    executor: &Executor<'_, D>,
     old: &ContainerId,
-) -> Result<Taken, Cause> {
-    let all = machine.driver.list().await?;
+) -> Result<Attachment, FailureCause> {
+    let all = executor.driver.list().await?;
     let found = all.iter().find(|container| container.id == *old);
+    // A trial that was interrupted early may not have stopped the old scheduler.
     if found.and_then(Container::pid).is_some() {
-        let kernel = machine.kernel.settled(SETTLING).await;
+        let kernel = executor.kernel.settled(SETTLE_TIMEOUT).await;
         if let Some(ops) = kernel.known().and_then(SchedExt::attached) {
-            return Ok(Taken {
+            return Ok(Attachment {
                 ops: ops.clone(),
-                enable_seq: machine.kernel.enable_seq(),
+                enable_seq: executor.kernel.enable_seq(),
             });
         }
     }
-    machine.bring_back(None, old, BACK).await
+    executor.restore(None, old, RESTORE).await
 }

@@ -1,11 +1,9 @@
-//! Ctrl-C, a closed terminal, or a polite end: heard instead of died from, so that what was begun
-//! can be taken back.
+//! SIGINT, SIGTERM and SIGHUP as a future, so that a command can undo what it has begun.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Hears the signals that ask a program to end.
 #[derive(Debug)]
 pub(crate) struct Interrupt {
     int: Signal,
@@ -14,7 +12,6 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// From now on.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
             int: signal(SignalKind::interrupt())?,
@@ -23,8 +20,7 @@ impl Interrupt {
         })
     }
 
-    /// Ends when somebody asks.
-    pub(crate) async fn heard(&mut self) {
+    pub(crate) async fn received(&mut self) {
         tokio::select! {
             _ = self.int.recv() => (),
             _ = self.term.recv() => (),

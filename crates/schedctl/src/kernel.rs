@@ -1,109 +1,112 @@
-//! Waiting for the kernel: until it has taken a scheduler, until it has let go of one, or as long
-//! as it keeps one. An event wakes, sysfs tells.
+//! Waits for state changes of the kernel: until it has attached a scheduler, until it has detached
+//! one. A uevent wakes us, sysfs is what counts.
 
 use std::fs;
 use std::io;
 use std::time::Duration;
 
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, HostRoot, Pace, SchedExt, State, Watch, struct_ops};
+use schedkit_host::{Fact, HostRoot, WatchIntervals, SchedExt, SchedExtState, Watch, struct_ops};
 
-/// Events come within milliseconds; this is for a kernel whose events cannot be heard.
-const PACE: Pace = Pace {
+/// Uevents arrive within milliseconds; polling is for where they cannot be received.
+const PACE: Pace = WatchIntervals {
     poll: Duration::from_millis(250),
     settle: Duration::from_millis(5),
 };
+/// How long the kernel may take to detach a scheduler whose process has exited, which usually
+/// takes milliseconds.
+pub(crate) const DETACH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A capital S: a small one writes out all disks.
-const TRIGGER: &str = "/proc/sysrq-trigger";
+const SYSRQ_TRIGGER: &str = "/proc/sysrq-trigger";
+/// Detaches the scheduler. A lower-case `s` would sync all disks.
+const SYSRQ_DETACH: &str = "S";
 
-/// The kernel of a machine.
 #[derive(Debug, Clone)]
-pub(crate) struct Kernel(HostRoot);
+pub(crate) struct KernelMonitor(HostRoot);
 
-/// An attach that the kernel told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Taken {
-    /// The kernel's name for the scheduler.
+pub(crate) struct Attachment {
     pub(crate) ops: OpsName,
-    /// The number of the attach, where the kernel counts them.
+    /// The kernel's number of this attach; older kernels have none.
     pub(crate) enable_seq: Option<u64>,
 }
 
-impl Kernel {
-    pub(crate) fn of(root: HostRoot) -> Self {
+impl KernelMonitor {
+    pub(crate) fn new(root: HostRoot) -> Self {
         Self(root)
     }
 
-    /// What it says now.
-    pub(crate) fn now(&self) -> Fact<SchedExt> {
+    pub(crate) fn read(&self) -> Fact<SchedExt> {
         SchedExt::read(&self.0)
     }
 
-    /// What it says once nothing is in motion any more, or when that took too long.
+    /// The state after a transition in progress has ended, or when the limit is reached.
     pub(crate) async fn settled(&self, limit: Duration) -> Fact<SchedExt> {
+        let now = self.read();
+        if !is_in_transition(&now) {
+            return now;
+        }
         let mut watch = self.watch();
         let settle = async {
             loop {
                 let fact = watch.next().await;
-                if !fact.known().is_some_and(SchedExt::is_in_motion) {
+                if !is_in_transition(&fact) {
                     return fact;
                 }
             }
         };
         let settled = tokio::time::timeout(limit, settle).await;
-        settled.unwrap_or_else(|_| self.now())
+        settled.unwrap_or_else(|_| self.read())
     }
 
-    /// The number of the latest attach; what is attached later has a higher one.
+    /// The number of the latest attach; later ones have higher numbers.
     pub(crate) fn enable_seq(&self) -> Option<u64> {
-        let now = self.now();
+        let now = self.read();
         now.known()
             .and_then(|kernel| kernel.enable_seq.known().copied())
     }
 
-    /// Whether a process holds a scheduler.
-    pub(crate) fn holds(&self, pid: u32) -> Fact<bool> {
+    pub(crate) fn holds_scheduler(&self, pid: u32) -> Fact<bool> {
         struct_ops::holds(&self.0, pid)
     }
 
-    /// Ends when a scheduler is attached that was not at the time of `before`.
-    pub(crate) async fn taken(&self, before: Option<u64>) -> Taken {
+    /// Waits until a scheduler is attached that was not attached when `enable_seq` was `before`.
+    pub(crate) async fn wait_attached(&self, before: Option<u64>) -> Attachment {
         self.until(|kernel| {
             let enable_seq = kernel.enable_seq.known().copied();
             let ops = kernel.attached()?.clone();
-            // A kernel that does not count cannot tell an old attach from a new one.
-            (before.is_none() || enable_seq > before).then_some(Taken { ops, enable_seq })
+            // Without a number an old attach cannot be told from a new one.
+            (before.is_none() || enable_seq > before).then_some(Attachment { ops, enable_seq })
         })
         .await
     }
 
-    /// Ends when none is attached, nor on its way in or out.
-    pub(crate) async fn released(&self) {
-        self.until(|kernel| (kernel.state == Fact::Known(State::Disabled)).then_some(()))
+    /// Waits until no scheduler is attached, nor being attached or detached.
+    pub(crate) async fn wait_disabled(&self) {
+        self.until(|kernel| (kernel.state == Fact::Known(SchedExtState::Disabled)).then_some(()))
             .await;
     }
 
-    /// Ends when this attach is over, whatever came after it.
-    pub(crate) async fn lost(&self, taken: &Taken) {
+    /// Waits until this attach is over, whatever is attached then.
+    pub(crate) async fn wait_detached(&self, attachment: &Attachment) {
         self.until(|kernel| {
             let seq = kernel.enable_seq.known().copied();
-            let same = kernel.attached() == Some(&taken.ops) && seq == taken.enable_seq;
+            let same = kernel.attached() == Some(&attachment.ops) && seq == attachment.enable_seq;
             (!same).then_some(())
         })
         .await;
     }
 
-    /// Makes it let go of whatever it has, the way SysRq-S does.
-    pub(crate) fn let_go(&self) -> io::Result<()> {
-        fs::write(self.0.path(TRIGGER), "S")
+    /// Makes the kernel detach whatever is attached, like SysRq-S.
+    pub(crate) fn force_detach(&self) -> io::Result<()> {
+        fs::write(self.0.path(SYSRQ_TRIGGER), SYSRQ_DETACH)
     }
 
-    async fn until<T>(&self, mut enough: impl FnMut(&SchedExt) -> Option<T>) -> T {
+    async fn until<T>(&self, mut condition: impl FnMut(&SchedExt) -> Option<T>) -> T {
         let mut watch = self.watch();
         loop {
             let fact = watch.next().await;
-            if let Some(found) = fact.known().and_then(&mut enough) {
+            if let Some(found) = fact.known().and_then(&mut condition) {
                 return found;
             }
         }
@@ -111,5 +114,43 @@ impl Kernel {
 
     fn watch(&self) -> Watch {
         Watch::open(self.0.clone(), PACE)
+    }
+}
+
+fn is_in_transition(kernel: &Fact<SchedExt>) -> bool {
+    kernel.known().is_some_and(SchedExt::is_transitional)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTLING: Duration = Duration::from_secs(2);
+
+    fn kernel(folder: &tempfile::TempDir, state: &str) -> KernelMonitor {
+        let sched_ext = folder.path().join("sys/kernel/sched_ext");
+        fs::create_dir_all(&sched_ext).unwrap();
+        fs::write(sched_ext.join("state"), state).unwrap();
+        KernelMonitor::new(HostRoot::at(folder.path()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_transition_gets_time_to_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let monitor = kernel(&folder, "disabling\n");
+        let changing = async {
+            tokio::time::sleep(SETTLING / 4).await;
+            kernel(&folder, "disabled\n");
+        };
+        let (settled, ()) = tokio::join!(monitor.settled(SETTLING), changing);
+        let state = settled.known().unwrap().state.known().unwrap().clone();
+        assert_eq!(state.as_str(), "disabled");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_transition_that_does_not_end_is_reported_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let settled = kernel(&folder, "enabling\n").settled(SETTLING).await;
+        assert!(is_in_transition(&settled));
     }
 }

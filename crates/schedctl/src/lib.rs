@@ -1,4 +1,4 @@
-//! What can be said to schedctl, as a library: the program parses with it, and `xtask man` writes
-//! man pages and completions from it, so that neither can say what the other does not know.
+//! schedctl's command line as a library: the program parses with it, and `xtask man` writes man
+//! pages and completions from it.
 
 pub mod args;

@@ -1,41 +1,48 @@
-//! schedctl: sched_ext schedulers from OCI images on this machine.
+//! schedctl: runs sched_ext schedulers from OCI images on this machine.
 //!
 //! ```text
-//! words ─▶ args ─┐                  ┌─▶ runtimes, schedkit-*
-//! environment ───┼─▶ request ─▶ cmd/<verb> ─▶ output ─▶ exit
-//! config file ───┘
+//! argv ─▶ args ──┐                      ┌─▶ steps ─▶ observe, decide, plan, execute ─▶ schedkit-*
+//! environment ───┼─▶ request ─▶ cmd/<command> ─▶ output ─▶ exit
+//! settings file ─┘
 //! ```
 //!
-//! `args` is a library of its own beside this program: see `lib.rs`.
+//! `args` is a library beside this program: see `lib.rs`.
 
-mod boot;
 mod cmd;
-mod config;
+mod container;
 mod decide;
 mod drivers;
-mod environment;
+mod error_text;
 mod execute;
 mod exit;
+mod forward_output;
 mod guard;
 mod interrupt;
+mod inventory;
 mod kernel;
 mod observe;
 mod output;
+mod output_tail;
 mod plan;
 mod request;
 mod run;
 mod runtimes;
+mod settings;
 mod sked;
 mod state_dir;
 mod status;
-mod tail;
+mod steps;
+mod systemd_unit;
 mod transition;
 mod trial;
-mod words;
+mod untrusted_image;
+
+#[cfg(test)]
+mod fixtures;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let words: Vec<_> = std::env::args_os().collect();
-    run::run(&words).into()
+    let argv: Vec<_> = std::env::args_os().collect();
+    run::run(&argv).into()
 }

@@ -1,88 +1,96 @@
-//! What is there: the kernel's word, the containers of ours in every runtime that answers, what
-//! sked runs where this is a node of a cluster, and a trial that goes on. Reads only; [`crate::decide`] makes up its mind about it.
+//! Reads what runs: the kernel's state, schedctl's containers in both runtimes, sked's containers on
+//! a Kubernetes node, and a trial in progress. Changes nothing; [`crate::decide`] decides about it.
 
 use std::time::Duration;
 
-use schedkit_host::{Fact, HostRoot, SchedExt, struct_ops};
-use schedkit_runtime::{DriverError, State};
+use schedkit_host::{Fact, HostRoot, SchedExt};
+use schedkit_runtime::{DriverError, ContainerState};
 
-use crate::kernel::Kernel;
-use crate::runtimes::{Runtimes, list, survey};
+use crate::container::RuntimeContainer;
+use crate::inventory::{list, list_both};
+use crate::kernel::KernelMonitor;
+use crate::runtimes::Runtimes;
 use crate::sked::{self, SkedPod};
 use crate::state_dir::{StateDir, StateError};
-use crate::status::{Held, doubtful};
+use crate::status::{Assessment, UnknownKernelState, assess, process_to_inspect};
 use crate::trial::Trial;
 
-/// A scheduler that comes or goes does so in milliseconds; one that hangs there is told as it is.
-const SETTLING: Duration = Duration::from_secs(3);
-/// A machine that is busy makes its runtimes slow, and a change that is refused for that is worse
-/// than one that takes a while.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a transition of the kernel may take; it usually takes milliseconds.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longer than for commands that only read: a loaded machine makes runtimes slow, and a change
+/// must not fail for that.
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A machine at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Observed {
-    /// What the kernel says.
     pub(crate) kernel: Fact<SchedExt>,
-    /// Containers of ours, in both runtimes.
-    pub(crate) ours: Vec<Held>,
-    /// What sked runs here, as far as that could be seen.
+    /// schedctl's containers in both runtimes.
+    pub(crate) containers: Vec<RuntimeContainer>,
+    /// sked's containers; empty if they could not be listed.
     pub(crate) sked: Vec<SkedPod>,
-    /// Whether the process whose name tells nothing holds a scheduler.
-    pub(crate) holds: Fact<bool>,
-    /// A scheduler that is tried and not confirmed yet.
+    /// Whether the process of [`process_to_inspect`] holds a scheduler.
+    pub(crate) holds_scheduler: Fact<bool>,
     pub(crate) trial: Option<Trial>,
 }
 
-/// Why it cannot be told what is there.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ObserveError {
-    /// A runtime does not say what it has.
-    #[error("it cannot be told what runs on this machine")]
+    #[error("cannot determine what runs on this machine")]
     Driver(#[from] DriverError),
-    /// Something that schedctl keeps between runs cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
 }
 
-/// Looks. The chosen runtime must answer, and the other one unless it is not there: who cannot see
-/// everything must not change anything. That holds for what is ours: trouble with the kubelet's
-/// containers keeps nobody from anything, since the kernel refuses a second scheduler anyway.
+/// The chosen runtime must answer, and the other one if it is installed: without knowing all
+/// containers nothing may be changed. An error about sked's containers is only a warning, because
+/// the kernel refuses a second scheduler anyway.
 pub(crate) async fn observe(
     root: &HostRoot,
     state: &StateDir,
     runtimes: &Runtimes,
 ) -> Result<Observed, ObserveError> {
-    let looked = sked::look(runtimes, PATIENCE);
-    let (sight, sked) = tokio::join!(survey(runtimes, PATIENCE, list), looked);
-    if let Some(error) = sight.blind.or(sight.half_blind) {
+    let pods = sked::list(runtimes, CHANGE_TIMEOUT);
+    let (inventory, pods) = tokio::join!(list_both(runtimes, CHANGE_TIMEOUT, list), pods);
+    if let Some(error) = inventory.chosen_error.or(inventory.other_error) {
         return Err(error.into());
     }
-    let ours = sight.ours;
-    let kernel = Kernel::of(root.clone()).settled(SETTLING).await;
-    let mut sked = sked.unwrap_or_else(|error| {
-        tracing::warn!("whether sked runs a scheduler here is not known: {error}");
+    let containers = inventory.containers;
+    let monitor = KernelMonitor::new(root.clone());
+    let kernel = monitor.settled(SETTLE_TIMEOUT).await;
+    let mut sked = pods.unwrap_or_else(|error| {
+        tracing::warn!("cannot determine whether sked runs a scheduler here: {error}");
         Vec::new()
     });
-    sked::examine(&mut sked, &kernel, root);
-    let holds = doubtful(&kernel, &ours);
-    let holds = holds.map_or(Fact::Absent, |pid| struct_ops::holds(root, pid));
+    sked::read_links(&mut sked, &kernel, root);
+    let process = process_to_inspect(&kernel, &containers);
+    let holds_scheduler = process.map_or(Fact::Absent, |pid| monitor.holds_scheduler(pid));
     Ok(Observed {
         kernel,
-        ours,
+        containers,
         sked,
-        holds,
+        holds_scheduler,
         trial: Trial::read(state)?,
     })
 }
 
 impl Observed {
-    /// What a run that was cut short left behind: made or ended, and nobody will start it again.
-    pub(crate) fn leftovers(&self) -> impl Iterator<Item = &Held> {
-        let spare = self.trial.as_ref().and_then(|trial| trial.before.as_ref());
-        self.ours.iter().filter(move |held| {
-            let over = matches!(held.container.state, State::Created | State::Exited(_));
-            over && spare != Some(&held.container.id)
+    pub(crate) fn assess(&self) -> Result<Assessment<'_>, UnknownKernelState> {
+        let Self {
+            kernel,
+            containers,
+            holds_scheduler,
+            ..
+        } = self;
+        assess(kernel, containers, holds_scheduler, None)
+    }
+
+    /// Containers that an interrupted run left behind: created or exited, and not the fallback of a
+    /// trial.
+    pub(crate) fn leftovers(&self) -> impl Iterator<Item = &RuntimeContainer> {
+        let fallback = self.trial.as_ref().and_then(|trial| trial.before.as_ref());
+        self.containers.iter().filter(move |one| {
+            let stopped = matches!(one.container.state, ContainerState::Created | ContainerState::Exited(_));
+            stopped && fallback != Some(&one.container.id)
         })
     }
 }

@@ -1,151 +1,124 @@
-//! What will be done, step by step, each with what undoes it. Data: `--dry-run` prints it, and
-//! [`crate::execute`] is the only one who acts on it. Nothing is left to be decided later. The image
-//! is here before a plan begins: nobody waits for a registry while others wait for us.
+//! The steps of `run` and `switch`, each with its undo. Plain data: `--dry-run` prints it, and only
+//! [`crate::execute`] acts on it. A plan leaves nothing to be decided later. The image is pulled
+//! before a plan is executed, so that no plan waits for a registry.
 
 use std::fmt;
 use std::time::Duration;
 
 use schedkit_runtime::{ContainerId, Launch};
 
-use crate::status::{Held, scheduler_of};
+use crate::container::RuntimeContainer;
 
-/// A swap is never left unattended, also where nobody wants to wait.
-const SWAP: Wait = Wait {
+/// A swap always waits for the kernel, also with `--no-wait`.
+const SWAP: WaitLimits = WaitLimits {
     attach: Duration::from_secs(60),
     probation: Duration::ZERO,
 };
 
-/// How to start a scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// What.
     pub(crate) launch: Launch,
-    /// In this order.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<PlanStep>,
 }
 
-/// How patient to be, and what to do afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Terms {
-    /// How long to wait for the kernel; nothing when nobody waits.
-    pub(crate) wait: Option<Wait>,
-    /// How long an old one may take to end.
+pub(crate) struct StartOptions {
+    /// `None`: do not wait for the kernel.
+    pub(crate) wait: Option<WaitLimits>,
+    /// Time between SIGTERM and SIGKILL for the old scheduler.
     pub(crate) grace: Duration,
-    /// Whether it goes by itself after some time.
-    pub(crate) stay: Stay,
+    /// Undo the start after this time unless it is confirmed.
+    pub(crate) trial: Option<Duration>,
 }
 
-/// How long a scheduler stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stay {
-    /// Until somebody ends it.
-    ForGood,
-    /// This long, unless somebody confirms it.
-    OnTrial(Duration),
-}
-
-/// One thing to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Remove what a run that was cut short left behind.
-    Clear(Named),
-    /// Make the container.
+pub(crate) enum PlanStep {
+    /// Remove a container that an interrupted run left behind.
+    Clear(NamedContainer),
     Create,
-    /// Do everything that its start needs: what cannot start is found while the old one works, and
-    /// the kernel is without a scheduler for less long.
+    /// Prepare the start while the old scheduler still runs: errors are found before it is stopped,
+    /// and the kernel is without a scheduler for a shorter time.
     Ready,
-    /// Have somebody stand by who goes back when nobody confirms.
+    /// Start the process that ends the trial if nobody confirms.
     Guard {
-        /// After this time.
         trial: Duration,
-        /// To this one.
-        before: Option<Named>,
+        /// Restored when the trial ends.
+        before: Option<NamedContainer>,
     },
-    /// Start the container, and wait for the kernel.
-    Start(Wait),
-    /// Start the container, and wait for nothing.
+    /// Start the container and wait for the kernel.
+    Start(WaitLimits),
+    /// Start the container without waiting.
     Launch,
-    /// End the old one, start the new one once the kernel let go, and wait for the kernel.
+    /// Stop the old container, start the new one once the kernel has detached the old scheduler,
+    /// and wait for the kernel.
     Swap {
-        /// Which one ends.
-        old: Named,
-        /// How long it may take to end.
+        old: NamedContainer,
         grace: Duration,
-        /// How long to wait for the new one.
-        wait: Wait,
+        wait: WaitLimits,
     },
-    /// Remove the old one: the new one is there.
-    Remove(Named),
+    /// Remove the old container after the new one is attached.
+    Remove(NamedContainer),
 }
 
-/// How long to wait for the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wait {
-    /// Until it is attached, at most.
+pub(crate) struct WaitLimits {
+    /// Until it is attached.
     pub(crate) attach: Duration,
-    /// And then, that it stays.
+    /// How long it must stay attached after that.
     pub(crate) probation: Duration,
 }
 
-/// What takes a step back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Undo {
-    /// Remove the new container.
     RemoveNew,
-    /// Start the old one again, and wait for the kernel.
-    StartOld(Named, Wait),
+    /// Start the old container again and wait for the kernel.
+    StartOld(NamedContainer, WaitLimits),
 }
 
-/// A container by its id, and by what people call it.
+/// A container's id with the name of its scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Named {
-    /// For the runtime.
+pub(crate) struct NamedContainer {
     pub(crate) id: ContainerId,
-    /// For people.
     pub(crate) name: String,
 }
 
 impl Plan {
-    /// How to start it, in the place of another or not, once what was left over is cleared away.
     pub(crate) fn new(
-        leftovers: &[Held],
-        replaces: Option<&Held>,
+        leftovers: &[RuntimeContainer],
+        replaces: Option<&RuntimeContainer>,
         launch: Launch,
-        terms: Terms,
+        options: StartOptions,
     ) -> Self {
-        let Terms { wait, grace, stay } = terms;
-        let old = replaces.map(Named::of);
-        let mut steps: Vec<Step> = leftovers
-            .iter()
-            .map(|held| Step::Clear(Named::of(held)))
-            .collect();
-        steps.push(Step::Create);
+        let StartOptions { wait, grace, trial } = options;
+        let old = replaces.map(NamedContainer::from);
+        let leftovers = leftovers.iter().map(NamedContainer::from);
+        let mut steps: Vec<PlanStep> = leftovers.map(PlanStep::Clear).collect();
+        steps.push(PlanStep::Create);
         if old.is_some() {
-            steps.push(Step::Ready);
+            steps.push(PlanStep::Ready);
         }
-        if let Stay::OnTrial(trial) = stay {
+        if let Some(trial) = trial {
             let before = old.clone();
-            steps.push(Step::Guard { trial, before });
+            steps.push(PlanStep::Guard { trial, before });
         }
         steps.push(match (old.clone(), wait) {
-            (None, Some(wait)) => Step::Start(wait),
-            (None, None) => Step::Launch,
-            (Some(old), wait) => Step::Swap {
+            (None, Some(wait)) => PlanStep::Start(wait),
+            (None, None) => PlanStep::Launch,
+            (Some(old), wait) => PlanStep::Swap {
                 old,
                 grace,
                 wait: wait.unwrap_or(SWAP),
             },
         });
-        // What a trial may go back to is kept until it is confirmed.
-        if let (Some(old), Stay::ForGood) = (old, stay) {
-            steps.push(Step::Remove(old));
+        // A trial keeps the old container until it is confirmed.
+        if let (Some(old), None) = (old, trial) {
+            steps.push(PlanStep::Remove(old));
         }
         Self { launch, steps }
     }
 }
 
-impl Step {
-    /// What takes it back once it was begun.
+impl PlanStep {
     pub(crate) fn undo(&self) -> Option<Undo> {
         match self {
             Self::Clear(_)
@@ -156,16 +129,15 @@ impl Step {
             | Self::Remove(_) => None,
             Self::Create => Some(Undo::RemoveNew),
             Self::Swap { old, wait, .. } => {
-                // It has been there before: it need not prove itself again.
+                // It was attached before: no probation.
                 let probation = Duration::ZERO;
-                let wait = Wait { probation, ..*wait };
+                let wait = WaitLimits { probation, ..*wait };
                 Some(Undo::StartOld(old.clone(), wait))
             }
         }
     }
 
-    /// How long it waits for the kernel.
-    pub(crate) fn wait(&self) -> Option<Wait> {
+    pub(crate) fn wait(&self) -> Option<WaitLimits> {
         match self {
             Self::Start(wait) | Self::Swap { wait, .. } => Some(*wait),
             Self::Clear(_)
@@ -177,14 +149,14 @@ impl Step {
         }
     }
 
-    /// Whether somebody who presses Ctrl-C need not wait for its end. The others are short, and
-    /// what they make is known only at their end.
-    pub(crate) fn may_be_cut_short(&self) -> bool {
+    /// Whether Ctrl-C interrupts it. The other steps are short, and what they create is known only
+    /// at their end.
+    pub(crate) fn is_interruptible(&self) -> bool {
         matches!(self, Self::Start(_) | Self::Swap { .. })
     }
 
-    /// One word for programs.
-    pub(crate) fn word(&self) -> &'static str {
+    /// The name in JSON documents and in the log.
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Clear(_) => "clear",
             Self::Create => "create",
@@ -197,48 +169,49 @@ impl Step {
         }
     }
 
-    /// One sentence for people; `launch` is what the plan is about.
-    pub(crate) fn sentence(&self, launch: &Launch) -> String {
+    pub(crate) fn description(&self, launch: &Launch) -> String {
         let new = launch.scheduler();
         match self {
             Self::Clear(left) => format!("remove {left}, which was left behind"),
             Self::Create => format!("create a container for {new}"),
-            Self::Ready => format!("make {new} ready to start"),
+            Self::Ready => format!("prepare the start of {new}"),
             Self::Guard {
                 trial,
                 before: None,
-            } => format!("stand by to end it after {trial:?} unless confirmed"),
+            } => format!("start a guard that stops it after {trial:?} unless confirmed"),
             Self::Guard {
                 trial,
                 before: Some(old),
-            } => format!("stand by to go back to {old} after {trial:?} unless confirmed"),
-            Self::Start(wait) => format!("start it, and wait until the kernel has it{wait}"),
-            Self::Launch => "start it, and not wait for the kernel".to_owned(),
+            } => format!("start a guard that restores {old} after {trial:?} unless confirmed"),
+            Self::Start(wait) => {
+                format!("start it, and wait until the kernel has attached it{wait}")
+            }
+            Self::Launch => "start it without waiting for the kernel".to_owned(),
             Self::Swap { old, grace, wait } => format!(
-                "end {old} (SIGTERM, SIGKILL after {grace:?}), start {new} once the kernel let \
-                 go, and wait until the kernel has it{wait}"
+                "stop {old} (SIGTERM, SIGKILL after {grace:?}), start {new} once the kernel has \
+                 detached it, and wait until the kernel has attached {new}{wait}"
             ),
             Self::Remove(old) => format!("remove {old}"),
         }
     }
 }
 
-impl Named {
-    pub(crate) fn of(held: &Held) -> Self {
+impl From<&RuntimeContainer> for NamedContainer {
+    fn from(container: &RuntimeContainer) -> Self {
         Self {
-            id: held.container.id.clone(),
-            name: scheduler_of(&held.container),
+            id: container.container.id.clone(),
+            name: container.scheduler(),
         }
     }
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for NamedContainer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.name, self.id.short())
     }
 }
 
-impl fmt::Display for Wait {
+impl fmt::Display for WaitLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { attach, probation } = self;
         write!(f, " (at most {attach:?})")?;

@@ -1,266 +1,189 @@
-//! What a run is to do, with every choice made: a flag counts before the environment, that before
-//! the settings file, that before what is usual. Pure; whoever performs it looks nothing up.
+//! What this run of schedctl is to do, with all settings resolved. Pure: whoever performs it reads
+//! neither arguments nor the environment.
 
-mod change;
-pub(crate) mod choice;
-mod choices;
-mod policy;
+mod start;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use schedctl_args::args::{self, Args, LogLevel, Shell};
+use schedctl_args::args::{self, Args, Shell};
 use schedkit_core::{SchedulerName, ops_name};
-use schedkit_image::catalog::{Cache, Source, UrlError};
-use schedkit_image::foreign;
-use schedkit_image::registry::{self, Credentials, Limits};
+use schedkit_image::sanitize_FIXME;
 use schedkit_runtime::ContainerId;
 
-pub(crate) use change::{Demand, Ending, Logs, Start, Stop, VersionError, Wanted};
-pub(crate) use choices::Choices;
-pub(crate) use policy::PolicySource;
+pub(crate) use start::{
+    AfterStart, ImageRequest, LogsRequest, StartRequest, StopRequest, TrustRequirement,
+    VersionError,
+};
 
-use crate::config::Config;
-use crate::environment::Environment;
-use crate::runtimes::{Runtimes, runtime_of};
+use crate::settings::config_file::ConfigFile;
+use crate::settings::environment::Environment;
+use crate::settings::{CatalogSettingError, PolicySource, Settings};
 
-/// A run.
 #[derive(Debug)]
 pub(crate) struct Request {
-    pub(crate) verb: Verb,
+    pub(crate) command: Command,
     pub(crate) settings: Settings,
 }
 
-/// What to do.
 #[derive(Debug)]
-pub(crate) enum Verb {
-    /// A scheduler that is to run.
-    Start(Box<Start>),
-    /// What is on trial stays.
+pub(crate) enum Command {
+    /// `run` and `switch`.
+    Start(Box<StartRequest>),
     Confirm,
-    /// One that is to end.
-    Stop(Stop),
-    /// What one says.
-    Logs(Logs),
-    /// An image that is to be here.
-    Pull(Wanted),
-    /// The kernel is to let go of whatever it has; whether to ask first.
+    Stop(StopRequest),
+    Logs(LogsRequest),
+    Pull(ImageRequest),
     Detach(Consent),
-    /// This word's scheduler starts with the machine.
     Enable(String),
-    /// None does.
     Disable,
-    /// The trial of this container is stood by.
+    /// The container that is on trial.
     Guard(ContainerId),
-    /// The catalog's names.
     List,
-    /// The tags of this word's repository.
     Versions(String),
-    /// This word's image.
     Info(String),
-    /// What that policy says about this word's image.
     Verify(String, PolicySource),
-    /// What runs.
-    Status(Telling),
-    /// The containers of ours.
+    Status(StatusMode),
     Ps,
-    /// Whether this machine is fit, and for this word's image, if any.
+    /// The image to check, too.
     Doctor(Option<String>),
-    /// What the kernel attaches and detaches.
     Events,
-    /// Until it has.
-    Wait(Awaited),
-    /// The settings.
-    Config(Box<Choices>),
-    /// A shell's script.
+    Wait(WaitCondition),
+    Config,
     Completion(Shell),
 }
 
-/// Whether somebody has agreed already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consent {
     Given,
-    ToBeAsked,
+    Ask,
 }
 
-/// How often to tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Telling {
+pub(crate) enum StatusMode {
     Once,
-    /// Whenever it has changed.
-    Always,
+    /// Again whenever it changes.
+    Watch,
 }
 
-/// What is waited for, and how long.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Awaited {
-    pub(crate) goal: Goal,
-    /// Any, where none is named.
+pub(crate) struct WaitCondition {
+    pub(crate) goal: WaitGoal,
+    /// `None`: any scheduler.
     pub(crate) scheduler: Option<SchedulerName>,
-    pub(crate) limit: Duration,
+    pub(crate) timeout: Duration,
 }
 
-/// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Goal {
+pub(crate) enum WaitGoal {
     Attached,
     Detached,
 }
 
-/// Where to find things.
-#[derive(Debug)]
-pub(crate) struct Settings {
-    pub(crate) runtimes: Runtimes,
-    pub(crate) log_level: LogLevel,
-    pub(crate) catalog: Source,
-    pub(crate) cache: Cache,
-    /// For [`registry::Client`].
-    pub(crate) registry: registry::Settings,
-}
-
-/// Why the words make no request.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RequestError {
-    /// A catalog that is neither file nor address.
-    #[error("{from} cannot be used")]
-    Catalog {
-        /// Who said so.
-        from: &'static str,
-        /// Why.
-        #[source]
-        source: UrlError,
-    },
-    /// A flag that nobody would say when the machine starts.
+    #[error(transparent)]
+    Catalog(#[from] CatalogSettingError),
     #[error(
-        "{0} counts for this run only: put it into the settings file, which counts at the machine's start as well"
+        "{0} applies to this run only: put it into the settings file, which is also read at boot"
     )]
-    LostAtBoot(&'static str),
-    /// A version that is none.
+    MissingAtBoot(&'static str),
     #[error(transparent)]
     Version(#[from] VersionError),
-    /// A name that no scheduler can have.
-    #[error("{word:?} is no scheduler's name")]
+    /// The name is short and printable.
+    #[error("{name:?} is not a scheduler's name")]
     Name {
-        /// What was said; brief and printable.
-        word: String,
-        /// What is wrong with it.
-        #[source]
+        name: String,
         source: ops_name::NameError,
     },
 }
 
-impl TryFrom<(Args, Environment, Config)> for Request {
-    type Error = RequestError;
-
-    fn try_from(
-        (args, environment, config): (Args, Environment, Config),
+impl Request {
+    pub(crate) fn new(
+        args: Args,
+        environment: Environment,
+        file: ConfigFile,
     ) -> Result<Self, RequestError> {
-        let choices = Choices::make(args.global, environment, config)?;
-        let settings = Settings::of(&choices);
+        let settings = Settings::resolve(args.global, environment, file)?;
+        let command = Command::new(args.command, &settings)?;
+        Ok(Self { command, settings })
+    }
+}
+
+impl Command {
+    fn new(command: args::Command, settings: &Settings) -> Result<Self, RequestError> {
         let policy = |flag: Option<PathBuf>| {
-            let usual = choices.trust_policy.value.clone();
-            flag.map_or(usual, PolicySource::File)
+            let default = || settings.trust_policy.value.clone();
+            flag.map_or_else(default, PolicySource::File)
         };
-        let demand = |flags: &args::Wanted| Demand {
+        let trust = |flags: &args::ImageToRun| TrustRequirement {
             policy: policy(flags.trust_policy.clone()),
             waiver: match flags.allow_unsigned {
                 true => Some("--allow-unsigned"),
-                false => choices.allow_unsigned.then_some("SCHEDCTL_ALLOW_UNSIGNED"),
+                false => settings.allow_unsigned.then_some("SCHEDCTL_ALLOW_UNSIGNED"),
             },
         };
-        let verb = match args.verb {
-            args::Verb::Run(args) => {
-                let demand = demand(&args.start.wanted);
-                Verb::Start(Box::new(Start::run(args, demand)?))
+        Ok(match command {
+            args::Command::Run(args) => {
+                let trust = trust(&args.start.image);
+                Self::Start(Box::new(StartRequest::run(args, trust)?))
             }
-            args::Verb::Switch(args) => {
-                let demand = demand(&args.start.wanted);
-                Verb::Start(Box::new(Start::switch(args, demand)?))
+            args::Command::Switch(args) => {
+                let trust = trust(&args.start.image);
+                Self::Start(Box::new(StartRequest::switch(args, trust)?))
             }
-            args::Verb::Confirm => Verb::Confirm,
-            args::Verb::Stop(args) => Verb::Stop(args.into()),
-            args::Verb::Logs(args) => Verb::Logs(args.into()),
-            args::Verb::Pull(args) => {
-                let demand = demand(&args);
-                Verb::Pull(Wanted::of(args, demand)?)
+            args::Command::Confirm => Self::Confirm,
+            args::Command::Stop(args) => Self::Stop(args.into()),
+            args::Command::Logs(args) => Self::Logs(args.into()),
+            args::Command::Pull(args) => {
+                let trust = trust(&args);
+                Self::Pull(ImageRequest::new(args, trust)?)
             }
-            args::Verb::Detach(args) => Verb::Detach(match args.force {
+            args::Command::Detach(args) => Self::Detach(match args.force {
                 true => Consent::Given,
-                false => Consent::ToBeAsked,
+                false => Consent::Ask,
             }),
-            args::Verb::Enable(args) => {
-                let lost = choices.lost_at_boot();
-                if let Some(flag) = lost {
-                    return Err(RequestError::LostAtBoot(flag));
-                }
-                Verb::Enable(args.image)
-            }
-            args::Verb::Disable => Verb::Disable,
-            args::Verb::Guard(args) => Verb::Guard(change::candidate(args)),
-            args::Verb::List => Verb::List,
-            args::Verb::Versions(args) => Verb::Versions(args.image),
-            args::Verb::Info(args) => Verb::Info(args.image),
-            args::Verb::Verify(args) => Verb::Verify(args.image, policy(args.trust_policy)),
-            args::Verb::Status(args) => Verb::Status(args.into()),
-            args::Verb::Ps => Verb::Ps,
-            args::Verb::Doctor(args) => Verb::Doctor(args.image),
-            args::Verb::Events => Verb::Events,
-            args::Verb::Wait(args) => Verb::Wait(args.try_into()?),
-            args::Verb::Config => Verb::Config(Box::new(choices)),
-            args::Verb::Completion(args) => Verb::Completion(args.shell),
-        };
-        Ok(Self { verb, settings })
-    }
-}
-
-impl Settings {
-    fn of(choices: &Choices) -> Self {
-        let named = choices.registry_config.value.clone();
-        let logins = named.map_or_else(|| choices.logins.clone(), Credentials::from_file);
-        Self {
-            runtimes: Runtimes::new(
-                runtime_of(choices.driver.value),
-                choices.socket.value.clone(),
-            ),
-            log_level: choices.log_level.value,
-            catalog: choices.catalog.value.clone(),
-            cache: choices.cache.value.clone(),
-            registry: registry::Settings {
-                hosts: choices.hosts.clone(),
-                credentials: logins.with_helpers(choices.helper_folders.clone()),
-                proxies: choices.proxies.clone(),
-                limits: Limits::default(),
+            args::Command::Enable(args) => match settings.missing_at_boot() {
+                Some(name) => return Err(RequestError::MissingAtBoot(name)),
+                None => Self::Enable(args.image),
             },
-        }
+            args::Command::Disable => Self::Disable,
+            args::Command::Guard(args) => Self::Guard(ContainerId::new(args.candidate)),
+            args::Command::List => Self::List,
+            args::Command::Versions(args) => Self::Versions(args.image),
+            args::Command::Info(args) => Self::Info(args.image),
+            args::Command::Verify(args) => Self::Verify(args.image, policy(args.trust_policy)),
+            args::Command::Status(args) => Self::Status(match args.watch {
+                true => StatusMode::Watch,
+                false => StatusMode::Once,
+            }),
+            args::Command::Ps => Self::Ps,
+            args::Command::Doctor(args) => Self::Doctor(args.image),
+            args::Command::Events => Self::Events,
+            args::Command::Wait(args) => Self::Wait(args.try_into()?),
+            args::Command::Config => Self::Config,
+            args::Command::Completion(args) => Self::Completion(args.shell),
+        })
     }
 }
 
-impl From<args::Status> for Telling {
-    fn from(args: args::Status) -> Self {
-        match args.watch {
-            true => Self::Always,
-            false => Self::Once,
-        }
-    }
-}
-
-impl TryFrom<args::Wait> for Awaited {
+impl TryFrom<args::Wait> for WaitCondition {
     type Error = RequestError;
 
     fn try_from(args: args::Wait) -> Result<Self, RequestError> {
-        let name = |word: String| {
-            word.parse().map_err(|source| RequestError::Name {
-                word: foreign::brief(&word),
+        let name = |name: String| {
+            name.parse().map_err(|source| RequestError::Name {
+                name: foreign::brief(&name),
                 source,
             })
         };
         Ok(Self {
             goal: match args.detached {
-                true => Goal::Detached,
-                false => Goal::Attached,
+                true => WaitGoal::Detached,
+                false => WaitGoal::Attached,
             },
             scheduler: args.name.map(name).transpose()?,
-            limit: args.timeout,
+            timeout: args.timeout,
         })
     }
 }
@@ -268,9 +191,11 @@ impl TryFrom<args::Wait> for Awaited {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use schedkit_image::catalog::{CatalogUrl, Location};
+    use schedkit_image::catalog::{Cache, CatalogUrl, Location, Source};
+    use schedkit_image::registry::{Credentials, Proxies};
 
     use super::*;
+    use crate::settings::{Origin, Setting};
 
     fn environment(catalog: Option<&str>, policy: Option<&str>) -> Environment {
         Environment {
@@ -282,64 +207,63 @@ mod tests {
             socket: None,
             log_level: None,
             allow_unsigned: false,
-            cache: Cache::Off,
-            cache_is_named: false,
+            cache: Setting::new(Cache::Off, Origin::Default),
             logins: Credentials::none(),
             helper_folders: Vec::new(),
-            proxies: registry::Proxies::default(),
+            proxies: Proxies::default(),
         }
     }
 
-    fn config(path: Option<&str>) -> Config {
-        Config {
+    fn config(path: Option<&str>) -> ConfigFile {
+        ConfigFile {
             catalog: path.map(|path| Location::File(path.into())),
             trust_policy: path.map(PathBuf::from),
-            ..Config::default()
+            ..ConfigFile::default()
         }
     }
 
-    fn request(words: &str, environment: Environment, config: Config) -> Request {
-        let words = format!("schedctl verify x {words}");
-        let args = Args::try_parse_from(words.split_whitespace()).unwrap();
-        Request::try_from((args, environment, config)).unwrap()
+    fn request(flags: &str, environment: Environment, config: ConfigFile) -> Request {
+        let line = format!("schedctl verify x {flags}");
+        let args = Args::try_parse_from(line.split_whitespace()).unwrap();
+        Request::new(args, environment, config).unwrap()
     }
 
     #[test]
-    fn a_flag_beats_the_environment_and_that_the_file() {
-        let flags = "--catalog flag --trust-policy flag";
-        for (words, variable, file, winner) in [
-            (flags, Some("variable"), Some("file"), Some("flag")),
+    fn precedence_is_flag_environment_file_default() {
+        let both = "--catalog flag --trust-policy flag";
+        for (flags, variable, file, winner) in [
+            (both, Some("variable"), Some("file"), Some("flag")),
             ("", Some("variable"), Some("file"), Some("variable")),
             ("", None, Some("file"), Some("file")),
             ("", None, None, None),
         ] {
-            let request = request(words, environment(variable, variable), config(file));
+            let request = request(flags, environment(variable, variable), config(file));
             let source = match winner {
                 Some(path) => Source::Given(Location::File(path.into())),
                 None => Source::Published(CatalogUrl::published()),
             };
-            assert_eq!(request.settings.catalog, source);
+            assert_eq!(request.settings.catalog.value, source);
             let path = winner.map(PathBuf::from);
             let policy = path.map_or(PolicySource::BuiltIn, PolicySource::File);
-            let Verb::Verify(word, used) = request.verb else {
-                panic!("{:?}", request.verb);
+            let Command::Verify(name, used) = request.command else {
+                panic!("{:?}", request.command);
             };
-            assert_eq!((word.as_str(), used), ("x", policy));
+            assert_eq!((name.as_str(), used), ("x", policy));
         }
     }
 
     #[test]
-    fn an_address_that_is_none_is_told_with_who_said_it() {
+    fn an_invalid_catalog_is_reported_with_its_origin() {
         let args = Args::try_parse_from(["schedctl", "list"]).unwrap();
         let environment = environment(Some("ftp://a/b"), None);
-        let said = Request::try_from((args, environment, config(None))).unwrap_err();
-        assert_eq!(said.to_string(), "SCHEDCTL_CATALOG cannot be used");
+        let error = Request::new(args, environment, config(None)).unwrap_err();
+        assert_eq!(error.to_string(), "SCHEDCTL_CATALOG cannot be used");
     }
 
     #[test]
-    fn a_name_that_no_scheduler_has_is_told_before_anything_is_waited_for() {
+    fn an_invalid_scheduler_name_is_an_error_before_waiting() {
         let args = Args::try_parse_from(["schedctl", "wait", "--attached", "a/b"]).unwrap();
-        let said = Request::try_from((args, environment(None, None), config(None))).unwrap_err();
-        assert_eq!(said.to_string(), "\"a/b\" is no scheduler's name");
+        let error = Request::new(args, environment(None, None), config(None)).unwrap_err();
+        assert_eq!(error.to_string(), "\"a/b\" is not a scheduler's name");
     }
 }

@@ -1,5 +1,4 @@
-//! One run from its words to its exit code. Every failure of every step ends here, and is said
-//! once.
+//! One run, from its arguments to its exit code. Every error ends here and is printed once.
 
 use std::ffi::OsString;
 
@@ -8,17 +7,16 @@ use clap::Parser;
 use schedctl_args::args::Args;
 
 use crate::cmd;
-use crate::config::Config;
-use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::output::{Printer, log, usage};
 use crate::request::Request;
+use crate::settings::config_file::ConfigFile;
+use crate::settings::environment::Environment;
 
-/// Does what the words say.
-pub(crate) fn run(words: &[OsString]) -> Exit {
-    let args = match Args::try_parse_from(words) {
+pub(crate) fn run(argv: &[OsString]) -> Exit {
+    let args = match Args::try_parse_from(argv) {
         Ok(args) => args,
-        Err(stop) => return usage::print(&stop, words),
+        Err(error) => return usage::print(&error, argv),
     };
     let mut printer = Printer::new(args.output());
     request(args)
@@ -28,18 +26,18 @@ pub(crate) fn run(words: &[OsString]) -> Exit {
 
 fn request(args: Args) -> anyhow::Result<Request> {
     let environment = Environment::of_this_process()?;
-    let config = Config::load(args.config(), environment.config.as_deref())?;
-    Ok(Request::try_from((args, environment, config))?)
+    let file = ConfigFile::load(args.config(), environment.config.as_deref())?;
+    Ok(Request::new(args, environment, file)?)
 }
 
 fn perform(request: &Request, printer: &mut Printer) -> anyhow::Result<Exit> {
-    log::begin(request.settings.log_level);
+    log::begin(request.settings.log_level.value);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .context("cannot start")?;
+        .context("cannot start the async runtime")?;
     let outcome = runtime.block_on(cmd::perform(request, printer));
-    // A name that is still being looked up must not hold up the end.
+    // Do not wait for a name lookup that is still in progress.
     runtime.shutdown_background();
     outcome
 }

@@ -1,5 +1,5 @@
-//! The folder of what must outlive a run and need not outlive the machine's: a lock, a trial, and
-//! whether somebody stands by.
+//! The directory for what must outlive a run but not a reboot: a lock, the trial, and whether a
+//! trial's guard runs.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -14,74 +14,61 @@ use tokio::time::{Instant, sleep};
 
 const LOCK: &str = "lock";
 const GUARD: &str = "guard";
-const PATIENCE: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(50);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The folder, `/run/schedctl` outside of tests.
+/// `/run/schedctl`, except in tests.
 #[derive(Debug, Clone)]
 pub(crate) struct StateDir(PathBuf);
 
-/// Held while something is changed; gone with its holder, also when that is killed.
+/// A file lock; the kernel releases it when its process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
 }
 
-/// Whether somebody who stands by is there; told by a lock of theirs, which goes with them.
+/// Whether the guard of a trial runs, by the lock that it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Presence {
-    /// One at least.
-    There,
-    /// Nobody.
+pub(crate) enum GuardProcess {
+    Running,
     Gone,
 }
 
-/// What went wrong with the folder.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StateError {
-    /// We may not.
-    #[error("{} cannot be used: schedctl changes what runs on this machine only as root", .0.display())]
+    #[error("{} cannot be used: run this command as root", .0.display())]
     Permission(PathBuf),
-    /// The system said no.
     #[error("{} cannot be used", path.display())]
     Io {
-        /// Which file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// Somebody wrote something else there.
-    #[error("{} is not what schedctl wrote there: remove it", path.display())]
-    Strange {
-        /// Which file.
+    #[error("{} was not written by schedctl: remove it", path.display())]
+    Invalid {
         path: PathBuf,
-        /// Why.
         #[source]
         source: serde_json::Error,
     },
-    /// Somebody else made the folder, and could write there what we believe.
-    #[error("{} does not belong to this user: remove it", .0.display())]
-    NotOurs(PathBuf),
-    /// Somebody else is at it, for too long.
-    #[error("another schedctl has been at work for {} s: end it, then try again", PATIENCE.as_secs())]
+    /// Another user could have written what schedctl would trust.
+    #[error("{} does not belong to this user, or others may write to it: remove it", .0.display())]
+    Untrusted(PathBuf),
+    #[error("another schedctl has held the lock for {} s: stop it, then try again", LOCK_TIMEOUT.as_secs())]
     Busy,
 }
 
 impl StateDir {
-    /// The usual one.
     pub(crate) fn system() -> Self {
         Self::at("/run/schedctl")
     }
 
-    /// Another one.
     pub(crate) fn at(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
-    /// Waits until nobody else changes anything.
+    /// Held while something is changed; waits for other schedctl processes.
     pub(crate) async fn lock(&self) -> Result<Lock, StateError> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + LOCK_TIMEOUT;
         loop {
             if let Some(lock) = self.try_lock()? {
                 return Ok(lock);
@@ -89,58 +76,59 @@ impl StateDir {
             if Instant::now() >= end {
                 return Err(StateError::Busy);
             }
-            sleep(PAUSE).await;
+            sleep(RETRY_INTERVAL).await;
         }
     }
 
-    /// The same without waiting; nothing when somebody else changes something.
+    /// `None` if another process holds the lock.
     pub(crate) fn try_lock(&self) -> Result<Option<Lock>, StateError> {
         self.flock(LOCK, FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// Says that somebody stands by, as long as this is held. Several may.
-    pub(crate) fn stand_by(&self) -> Result<Option<Lock>, StateError> {
-        // Who asks whether somebody is there holds it alone, and only for a moment.
+    /// The lock that a guard holds while it runs. Several guards may hold it.
+    pub(crate) fn guard_lock(&self) -> Result<Option<Lock>, StateError> {
+        // `guard` takes it exclusively, but only for a moment.
         self.flock(GUARD, FlockOperation::LockShared)
     }
 
-    /// Whether somebody stands by. Asked under the lock.
-    pub(crate) fn guard(&self) -> Result<Presence, StateError> {
-        let alone = self.flock(GUARD, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(alone.map_or(Presence::There, |_| Presence::Gone))
+    pub(crate) fn guard(&self) -> Result<GuardProcess, StateError> {
+        let exclusive = self.flock(GUARD, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(exclusive.map_or(GuardProcess::Running, |_| GuardProcess::Gone))
     }
 
-    fn flock(&self, name: &str, how: FlockOperation) -> Result<Option<Lock>, StateError> {
-        self.make()?;
+    fn flock(&self, name: &str, operation: FlockOperation) -> Result<Option<Lock>, StateError> {
+        self.create()?;
         let path = self.0.join(name);
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(&path).map_err(|error| trouble(&path, error))?;
-        match flock(&file, how) {
+        let file = options
+            .open(&path)
+            .map_err(|error| io_error(&path, error))?;
+        match flock(&file, operation) {
             Ok(()) => Ok(Some(Lock { _file: file })),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(trouble(&path, error.into())),
+            Err(error) => Err(io_error(&path, error.into())),
         }
     }
 
-    /// What was kept under a name; nothing when nothing was.
+    /// `None` if there is no such file.
     pub(crate) fn load<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StateError> {
         let path = self.0.join(name);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(trouble(&path, error)),
+            Err(error) => return Err(io_error(&path, error)),
         };
-        self.ours()?;
+        self.check_owner()?;
         let value = serde_json::from_slice(&bytes);
         value
             .map(Some)
-            .map_err(|source| StateError::Strange { path, source })
+            .map_err(|source| StateError::Invalid { path, source })
     }
 
-    /// Keeps something under a name, whole or not at all.
-    pub(crate) fn keep(&self, name: &str, value: &impl Serialize) -> Result<(), StateError> {
-        self.make()?;
+    /// Writes a file atomically.
+    pub(crate) fn save(&self, name: &str, value: &impl Serialize) -> Result<(), StateError> {
+        self.create()?;
         let path = self.0.join(name);
         let draft = self.0.join(format!("{name}.{}", std::process::id()));
         let write = || {
@@ -150,36 +138,36 @@ impl StateDir {
             file.write_all(&serde_json::to_vec(value)?)?;
             fs::rename(&draft, &path)
         };
-        write().map_err(|error| trouble(&path, error))
+        write().map_err(|error| io_error(&path, error))
     }
 
-    /// Forgets what was kept under a name.
-    pub(crate) fn forget(&self, name: &str) -> Result<(), StateError> {
+    /// Succeeds if there is no such file.
+    pub(crate) fn delete(&self, name: &str) -> Result<(), StateError> {
         let path = self.0.join(name);
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(trouble(&path, error)),
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error(&path, error)),
             _ => Ok(()),
         }
     }
 
-    fn make(&self) -> Result<(), StateError> {
+    fn create(&self) -> Result<(), StateError> {
         let mut builder = DirBuilder::new();
-        let made = builder.recursive(true).mode(0o700).create(&self.0);
-        made.map_err(|error| trouble(&self.0, error))?;
-        self.ours()
+        let created = builder.recursive(true).mode(0o700).create(&self.0);
+        created.map_err(|error| io_error(&self.0, error))?;
+        self.check_owner()
     }
 
-    fn ours(&self) -> Result<(), StateError> {
-        let folder = fs::symlink_metadata(&self.0).map_err(|error| trouble(&self.0, error))?;
-        let us = rustix::process::geteuid().as_raw();
-        match folder.is_dir() && folder.uid() == us && folder.mode() & 0o022 == 0 {
+    fn check_owner(&self) -> Result<(), StateError> {
+        let folder = fs::symlink_metadata(&self.0).map_err(|error| io_error(&self.0, error))?;
+        let user = rustix::process::geteuid().as_raw();
+        match folder.is_dir() && folder.uid() == user && folder.mode() & 0o022 == 0 {
             true => Ok(()),
-            false => Err(StateError::NotOurs(self.0.clone())),
+            false => Err(StateError::Untrusted(self.0.clone())),
         }
     }
 }
 
-fn trouble(path: &Path, source: io::Error) -> StateError {
+fn io_error(path: &Path, source: io::Error) -> StateError {
     let path = path.to_owned();
     if source.kind() == ErrorKind::PermissionDenied {
         StateError::Permission(path)
@@ -193,7 +181,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn only_one_changes_things_at_a_time() {
+    async fn one_process_holds_the_lock_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::at(folder.path().join("state"));
         let first = state.lock().await.unwrap();
@@ -203,48 +191,51 @@ mod tests {
     }
 
     #[test]
-    fn who_stands_by_is_seen_until_the_last_one_goes() {
+    fn a_guard_is_running_until_the_last_one_ends() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::at(folder.path());
-        assert_eq!(state.guard().unwrap(), Presence::Gone);
-        let first = state.stand_by().unwrap();
-        let second = state.stand_by().unwrap();
+        assert_eq!(state.guard().unwrap(), GuardProcess::Gone);
+        let first = state.guard_lock().unwrap();
+        let second = state.guard_lock().unwrap();
         assert!(first.is_some() && second.is_some());
         drop(first);
-        assert_eq!(state.guard().unwrap(), Presence::There);
+        assert_eq!(state.guard().unwrap(), GuardProcess::Running);
         drop(second);
-        assert_eq!(state.guard().unwrap(), Presence::Gone);
+        assert_eq!(state.guard().unwrap(), GuardProcess::Gone);
     }
 
     #[test]
-    fn what_is_kept_comes_back_and_can_be_forgotten() {
+    fn a_saved_file_is_read_back_and_can_be_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::at(folder.path());
         assert_eq!(state.load::<Vec<u8>>("x").unwrap(), None);
-        state.keep("x", &vec![1, 2]).unwrap();
+        state.save("x", &vec![1, 2]).unwrap();
         assert_eq!(state.load::<Vec<u8>>("x").unwrap(), Some(vec![1, 2]));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        state.forget("x").unwrap();
-        state.forget("x").unwrap();
+        state.delete("x").unwrap();
+        state.delete("x").unwrap();
         assert_eq!(state.load::<Vec<u8>>("x").unwrap(), None);
     }
 
     #[test]
-    fn a_folder_that_others_can_write_to_is_not_believed() {
+    fn a_directory_that_others_can_write_to_is_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::at(folder.path());
-        state.keep("x", &1).unwrap();
+        state.save("x", &1).unwrap();
         let rights = std::os::unix::fs::PermissionsExt::from_mode(0o777);
         fs::set_permissions(folder.path(), rights).unwrap();
-        assert!(matches!(state.load::<u8>("x"), Err(StateError::NotOurs(_))));
-        assert!(matches!(state.keep("x", &1), Err(StateError::NotOurs(_))));
+        assert!(matches!(
+            state.load::<u8>("x"),
+            Err(StateError::Untrusted(_))
+        ));
+        assert!(matches!(state.save("x", &1), Err(StateError::Untrusted(_))));
     }
 
     #[test]
-    fn what_somebody_else_wrote_is_told() {
+    fn an_invalid_file_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("x"), "{").unwrap();
-        let said = StateDir::at(folder.path()).load::<u8>("x").unwrap_err();
-        assert!(matches!(said, StateError::Strange { .. }), "{said}");
+        let error = StateDir::at(folder.path()).load::<u8>("x").unwrap_err();
+        assert!(matches!(error, StateError::Invalid { .. }), "{error}");
     }
 }

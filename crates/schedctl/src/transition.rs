@@ -1,32 +1,31 @@
-//! What happened between two looks at the kernel. Pure; `events` prints it.
+//! The attaches and detaches between two readings of the kernel's state. Pure; `events` prints them.
 //!
-//! `enable_seq` rises with every attach, so that a scheduler that came and went between two looks
-//! is not lost: its name is, and that is said.
+//! `enable_seq` rises with every attach. It reveals a scheduler that was attached and detached
+//! between two readings, although its name is unknown.
 
 use schedkit_core::OpsName;
 use schedkit_host::{Fact, SchedExt};
+use serde::Serialize;
 
-/// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transition {
-    pub(crate) kind: Kind,
-    /// Nothing when it was gone before we could look.
+    pub(crate) kind: TransitionKind,
+    /// `None` if it was detached before it was read.
     pub(crate) ops: Option<OpsName>,
-    /// The kernel's count of attaches since it started, where it tells.
+    /// Older kernels have none.
     pub(crate) enable_seq: Option<u64>,
 }
 
-/// What happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TransitionKind {
     Attached,
     Detached,
 }
 
-/// In the order in which it happened. Nothing while a state is on its way: what it leads to is
-/// told when it is there.
+/// In order. A state in transition yields nothing until it has been reached.
 pub(crate) fn between(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> Vec<Transition> {
-    let (was, is) = (Look::at(before), Look::at(now));
+    let (was, is) = (Reading::of(before), Reading::of(now));
     let risen = match (was.enable_seq, is.enable_seq) {
         (Some(was), Some(is)) => is.saturating_sub(was),
         _ => 0,
@@ -36,31 +35,39 @@ pub(crate) fn between(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> Vec<Tran
         return all;
     }
     if let Some(ops) = was.ops {
-        all.push(Transition::new(Kind::Detached, Some(ops), was.enable_seq));
+        all.push(Transition::new(
+            TransitionKind::Detached,
+            Some(ops),
+            was.enable_seq,
+        ));
     }
-    let unseen = match is.ops {
+    let missed = match is.ops {
         Some(_) => risen.saturating_sub(1),
         None => risen,
     };
-    if unseen > 0 {
-        // However many there were, they came and went; the last one's number tells how many.
+    if missed > 0 {
+        // There may have been several; the number is that of the last one.
         let last = is.enable_seq.map(|seq| seq - u64::from(is.ops.is_some()));
-        all.push(Transition::new(Kind::Attached, None, last));
-        all.push(Transition::new(Kind::Detached, None, last));
+        all.push(Transition::new(TransitionKind::Attached, None, last));
+        all.push(Transition::new(TransitionKind::Detached, None, last));
     }
     if let Some(ops) = is.ops {
-        all.push(Transition::new(Kind::Attached, Some(ops), is.enable_seq));
+        all.push(Transition::new(
+            TransitionKind::Attached,
+            Some(ops),
+            is.enable_seq,
+        ));
     }
     all
 }
 
-struct Look<'a> {
+struct Reading<'a> {
     ops: Option<&'a OpsName>,
     enable_seq: Option<u64>,
 }
 
-impl<'a> Look<'a> {
-    fn at(fact: &'a Fact<SchedExt>) -> Self {
+impl<'a> Reading<'a> {
+    fn of(fact: &'a Fact<SchedExt>) -> Self {
         let seen = fact.known();
         Self {
             ops: seen.and_then(SchedExt::attached),
@@ -70,7 +77,7 @@ impl<'a> Look<'a> {
 }
 
 impl Transition {
-    fn new(kind: Kind, ops: Option<&OpsName>, enable_seq: Option<u64>) -> Self {
+    fn new(kind: TransitionKind, ops: Option<&OpsName>, enable_seq: Option<u64>) -> Self {
         Self {
             kind,
             ops: ops.cloned(),
@@ -82,28 +89,28 @@ impl Transition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::kernel;
-    use schedkit_host::State;
+    use crate::fixtures::kernel;
+    use schedkit_host::SchedExtState;
 
-    /// `+lab 4` is an attach of lab with that number, `-` one of a scheduler that nobody saw.
-    fn told(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> String {
-        let word = |one: &Transition| {
+    /// `+lab 4` is an attach of lab with that number; `?` is an unknown name.
+    fn summary(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> String {
+        let line = |one: &Transition| {
             let sign = match one.kind {
-                Kind::Attached => '+',
-                Kind::Detached => '-',
+                TransitionKind::Attached => '+',
+                TransitionKind::Detached => '-',
             };
             let ops = one.ops.as_ref().map_or("?", OpsName::as_str);
             let seq = one.enable_seq.map_or("?".to_owned(), |seq| seq.to_string());
             format!("{sign}{ops} {seq}")
         };
         let all = between(before, now);
-        all.iter().map(word).collect::<Vec<_>>().join(", ")
+        all.iter().map(line).collect::<Vec<_>>().join(", ")
     }
 
     #[test]
-    fn whatever_lies_between_two_looks_is_told_in_order() {
-        let on = |ops, seq| kernel(State::Enabled, Some(ops), Some(seq));
-        let off = |seq| kernel(State::Disabled, None, Some(seq));
+    fn all_transitions_between_two_readings_are_found_in_order() {
+        let on = |ops, seq| kernel(SchedExtState::Enabled, Some(ops), Some(seq));
+        let off = |seq| kernel(SchedExtState::Disabled, None, Some(seq));
         for (before, now, expected) in [
             (off(3), on("lab", 4), "+lab 4"),
             (on("lab", 4), off(4), "-lab 4"),
@@ -115,28 +122,28 @@ mod tests {
             (on("lab", 4), off(5), "-lab 4, +? 5, -? 5"),
             (off(3), off(3), ""),
         ] {
-            assert_eq!(told(&before, &now), expected);
+            assert_eq!(summary(&before, &now), expected);
         }
     }
 
     #[test]
-    fn a_state_on_its_way_is_not_told_and_then_it_is() {
-        let off = kernel(State::Disabled, None, Some(3));
-        let on = kernel(State::Enabled, Some("lab"), Some(4));
-        let going = kernel(State::Disabling, Some("lab"), Some(4));
-        let coming = kernel(State::Enabling, None, Some(3));
-        assert_eq!(told(&off, &coming), "");
-        assert_eq!(told(&coming, &on), "+lab 4");
-        assert_eq!(told(&on, &going), "-lab 4");
-        assert_eq!(told(&going, &kernel(State::Disabled, None, Some(4))), "");
+    fn a_state_in_transition_yields_nothing() {
+        let off = kernel(SchedExtState::Disabled, None, Some(3));
+        let on = kernel(SchedExtState::Enabled, Some("lab"), Some(4));
+        let going = kernel(SchedExtState::Disabling, Some("lab"), Some(4));
+        let coming = kernel(SchedExtState::Enabling, None, Some(3));
+        assert_eq!(summary(&off, &coming), "");
+        assert_eq!(summary(&coming, &on), "+lab 4");
+        assert_eq!(summary(&on, &going), "-lab 4");
+        assert_eq!(summary(&going, &kernel(SchedExtState::Disabled, None, Some(4))), "");
     }
 
     #[test]
-    fn a_kernel_without_numbers_is_told_by_names() {
-        let on = kernel(State::Enabled, Some("lab"), None);
-        let off = kernel(State::Disabled, None, None);
-        assert_eq!(told(&off, &on), "+lab ?");
-        assert_eq!(told(&on, &off), "-lab ?");
-        assert_eq!(told(&Fact::Absent, &on), "+lab ?");
+    fn without_numbers_names_are_compared() {
+        let on = kernel(SchedExtState::Enabled, Some("lab"), None);
+        let off = kernel(SchedExtState::Disabled, None, None);
+        assert_eq!(summary(&off, &on), "+lab ?");
+        assert_eq!(summary(&on, &off), "-lab ?");
+        assert_eq!(summary(&Fact::Absent, &on), "+lab ?");
     }
 }

@@ -1,7 +1,7 @@
-//! The name that content gives itself: `sha256:` and 64 hexadecimal digits.
+//! Content digests: `sha256:` and 64 hexadecimal digits.
 //!
-//! Only SHA-256 is taken. The image specification allows more algorithms, but no registry and no
-//! signer in use gives anything else, and what is not taken cannot be confused.
+//! Only SHA-256 is accepted. The image specification allows more algorithms, but no registry and no
+//! signer in use has anything else.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,10 @@ use std::str::FromStr;
 const PREFIX: &str = "sha256:";
 const HEX_DIGITS: usize = 64;
 
-/// The SHA-256 of some content. Parsed, so always well formed; equal digests mean equal content.
+/// The SHA-256 of some content. Equal digests mean equal content.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
-/// Why a text is no digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DigestError {
     /// Another algorithm, or none.
@@ -25,12 +24,10 @@ pub enum DigestError {
 }
 
 impl Digest {
-    /// What a hash function computed.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes themselves.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -64,14 +61,14 @@ impl FromStr for Digest {
         }
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
-            *byte = value(pair[0])? << 4 | value(pair[1])?;
+            *byte = hex_value(pair[0])? << 4 | hex_value(pair[1])?;
         }
         Ok(Self(bytes))
     }
 }
 
-/// Lower case only: two spellings of one digest would be two names of one thing.
-fn value(digit: u8) -> Result<u8, DigestError> {
+/// Accepts lower case only, so that a digest has one spelling.
+fn hex_value(digit: u8) -> Result<u8, DigestError> {
     match digit {
         b'0'..=b'9' => Ok(digit - b'0'),
         b'a'..=b'f' => Ok(digit - b'a' + 10),
@@ -106,14 +103,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn printed_and_parsed_is_the_same(bytes: [u8; 32]) {
+        fn display_and_parse_round_trip(bytes: [u8; 32]) {
             let digest = Digest::from_bytes(bytes);
             prop_assert_eq!(digest.to_string().parse(), Ok(digest.clone()));
             prop_assert_eq!(digest.to_string(), format!("sha256:{}", digest.hex()));
         }
 
         #[test]
-        fn no_text_makes_it_stumble(text: String) {
+        fn parsing_never_panics(text: String) {
             let _ = text.parse::<Digest>();
         }
     }

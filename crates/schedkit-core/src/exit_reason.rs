@@ -1,12 +1,12 @@
-//! Why a scheduler is gone, typed, from the last words that it or the kernel said.
+//! Why a scheduler exited, parsed from the last lines of its output or from the kernel log.
 //!
 //! ```text
 //! EXIT: runnable task stall (stress[412] failed to run for 30.2s) on CPU 1
 //!       └── reason ───────┘  └── message ──────────────────────┘
 //! ```
 //!
-//! `schedctl run` and sked's status ask here. The texts are the kernel's, libbpf's and the scx
-//! project's; what is not among them stays what it is, as [`ExitReason::Unknown`].
+//! Used by `schedctl run` and sked's status. The recognized messages are the kernel's, libbpf's and
+//! the scx project's; any other text becomes [`ExitReason::Unknown`].
 
 mod load_failure;
 
@@ -16,73 +16,72 @@ use serde::{Serialize, Serializer};
 
 pub use load_failure::LoadFailure;
 
-use crate::foreign;
+use crate::sanitize;
 
-/// Last words are read from their end; what lies further back than this is not looked at.
-const LONGEST: usize = 256 * 1024;
+/// Only so many bytes at the end of an output are parsed.
+const MAX_OUTPUT: usize = 256 * 1024;
 const MARK: &str = "EXIT: ";
 
-/// Why a scheduler is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExitReason {
-    /// A task that could run did not get to run before the watchdog's time was up.
+    /// A runnable task was not scheduled before the watchdog's timeout.
     Stall,
-    /// The scheduler broke one of the kernel's rules.
+    /// The kernel detected an invalid operation of the scheduler.
     RuntimeError,
-    /// The scheduler's own BPF program gave up.
+    /// The scheduler's BPF program called `scx_bpf_error`.
     BpfError,
-    /// Somebody pulled the brake: SysRq-S.
+    /// Somebody used SysRq-S.
     SysRq,
-    /// A processor came or went; nobody is to blame, and a restart is asked for.
+    /// A CPU went online or offline: the scheduler has to be restarted.
     Hotplug,
-    /// It let go by itself, as on SIGTERM.
+    /// The scheduler's process detached it, as on SIGTERM.
     Unregistered,
-    /// Its BPF program let go.
+    /// The scheduler's BPF program called `scx_bpf_exit`.
     UnregisteredByBpf,
-    /// The kernel let go of it without blame.
+    /// The kernel detached it without an error.
     UnregisteredByKernel,
-    /// The scheduler that it was attached under went and took it along.
+    /// The parent scheduler, under which it was attached, exited.
     ParentExiting,
-    /// It never got as far as scheduling.
+    /// It was never attached.
     LoadFailed(LoadFailure),
-    /// Words that we do not know, brief and printable.
+    /// An unrecognized text, shortened and printable.
     Unknown(String),
 }
 
-/// What a scheduler said last, understood as far as it can be.
+/// How a scheduler exited, as far as its output shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LastWords {
-    /// Why it is gone.
+pub struct SchedulerExit {
     pub reason: ExitReason,
-    /// The line that says so, or the part of it in parentheses; brief and printable.
+    /// The line that has the reason, or the part of it in parentheses; shortened and printable.
     pub message: String,
 }
 
-impl LastWords {
-    /// Reads a scheduler's output; nothing when it said nothing. The latest line that tells a
-    /// reason counts, for a scheduler that came back after a hotplug tells more than one.
+impl SchedulerExit {
+    /// Parses a scheduler's output; `None` when it is empty. The latest line with a reason counts: a
+    /// scheduler that restarted after a hotplug has printed more than one.
     pub fn parse(output: &str) -> Option<Self> {
         let lines: Vec<&str> = tail(output).lines().collect();
-        let told = (0..lines.len())
+        let recognized = (0..lines.len())
             .rev()
-            .find_map(|at| understand(&lines[..=at]));
-        told.or_else(|| {
-            Some(Self {
-                message: foreign::brief(&load_failure::unexplained(&lines)?),
-                reason: ExitReason::LoadFailed(LoadFailure::Unexplained),
+            .find_map(|at| recognize(&lines[..=at]));
+        recognized
+            .or_else(|| {
+                Some(Self {
+                    message: sanitize::brief(&load_failure::unexplained(&lines)?),
+                    reason: ExitReason::LoadFailed(LoadFailure::Unexplained),
+                })
             })
-        })
-        .or_else(|| {
-            let last = lines.iter().rev().find(|line| !line.trim().is_empty())?;
-            let message = foreign::brief(last);
-            let reason = ExitReason::Unknown(message.clone());
-            Some(Self { reason, message })
-        })
+            .or_else(|| {
+                let last = lines.iter().rev().find(|line| !line.trim().is_empty())?;
+                let message = sanitize::brief(last);
+                let reason = ExitReason::Unknown(message.clone());
+                Some(Self { reason, message })
+            })
     }
 }
 
 impl ExitReason {
-    /// From the kernel's words, as in its log or after `EXIT: `; `message` is what it adds.
+    /// From the kernel's reason, as in its log or after `EXIT: `, and the message that it adds.
     pub fn from_kernel(reason: &str, message: &str) -> Self {
         match reason {
             "runnable task stall" => Self::Stall,
@@ -94,12 +93,12 @@ impl ExitReason {
             "unregistered from the main kernel" if is_hotplug(message) => Self::Hotplug,
             "unregistered from the main kernel" => Self::UnregisteredByKernel,
             "parent exiting" => Self::ParentExiting,
-            other => Self::Unknown(foreign::brief(other)),
+            other => Self::Unknown(sanitize::brief(other)),
         }
     }
 
-    /// One word for machines, such as `Stall` or `LoadFailed`.
-    pub fn word(&self) -> &'static str {
+    /// The stable name for machines, such as `Stall` or `LoadFailedBusy`.
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Stall => "Stall",
             Self::RuntimeError => "RuntimeError",
@@ -110,12 +109,12 @@ impl ExitReason {
             Self::UnregisteredByBpf => "UnregisteredByBpf",
             Self::UnregisteredByKernel => "UnregisteredByKernel",
             Self::ParentExiting => "ParentExiting",
-            Self::LoadFailed(failure) => failure.word(),
+            Self::LoadFailed(failure) => failure.as_str(),
             Self::Unknown(_) => "Unknown",
         }
     }
 
-    /// Whether nobody and nothing failed.
+    /// Whether the exit was no failure.
     pub fn is_benign(&self) -> bool {
         match self {
             Self::Hotplug
@@ -132,7 +131,7 @@ impl ExitReason {
         }
     }
 
-    /// Whether the kernel threw it out while it was attached.
+    /// Whether the kernel ejected it while it was attached.
     pub fn is_ejection(&self) -> bool {
         match self {
             Self::Stall
@@ -149,7 +148,7 @@ impl ExitReason {
         }
     }
 
-    /// What to do about it, where something can be done.
+    /// What a person can do about it.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Stall => Some(
@@ -159,8 +158,8 @@ impl ExitReason {
             Self::RuntimeError | Self::BpfError => {
                 Some("use another version of this scheduler, and report the message to its authors")
             }
-            Self::SysRq => Some("start it again once whoever pressed SysRq-S is content"),
-            Self::Hotplug => Some("start it again: a processor came or went"),
+            Self::SysRq => Some("find out who used SysRq-S and why, then start it again"),
+            Self::Hotplug => Some("start it again: a CPU went online or offline"),
             Self::ParentExiting => Some("start the scheduler that it was attached under first"),
             Self::LoadFailed(failure) => Some(failure.remedy()),
             Self::Unregistered
@@ -171,64 +170,64 @@ impl ExitReason {
     }
 }
 
-/// Half a sentence: what the scheduler did or suffered.
+/// A clause whose subject is the scheduler: "it was detached by SysRq-S".
 impl fmt::Display for ExitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Stall => "it left a task waiting, so the kernel ejected it",
-            Self::RuntimeError => "it broke a rule of the kernel, which ejected it",
+            Self::Stall => "it did not run a task in time, so the kernel ejected it",
+            Self::RuntimeError => "the kernel found an error in it and ejected it",
             Self::BpfError => "its BPF program reported an error, so the kernel ejected it",
             Self::SysRq => "it was detached by SysRq-S",
-            Self::Hotplug => "it let go because a processor came or went",
-            Self::Unregistered => "it let go by itself",
-            Self::UnregisteredByBpf => "its BPF program let go",
-            Self::UnregisteredByKernel => "the kernel let go of it",
-            Self::ParentExiting => "the scheduler that it was attached under went away",
-            Self::LoadFailed(failure) => failure.sentence(),
-            Self::Unknown(text) => return write!(f, "it ended with: {text}"),
+            Self::Hotplug => "it detached because a CPU went online or offline",
+            Self::Unregistered => "it detached itself",
+            Self::UnregisteredByBpf => "its BPF program detached it",
+            Self::UnregisteredByKernel => "the kernel detached it",
+            Self::ParentExiting => "the scheduler that it was attached under exited",
+            Self::LoadFailed(failure) => failure.description(),
+            Self::Unknown(text) => return write!(f, "it exited with: {text}"),
         })
     }
 }
 
 impl Serialize for ExitReason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.word())
+        serializer.serialize_str(self.as_str())
     }
 }
 
-/// What the last of these lines tells, if it tells a reason.
-fn understand(lines: &[&str]) -> Option<LastWords> {
+/// The reason in the last of these lines, if it has one.
+fn recognize(lines: &[&str]) -> Option<SchedulerExit> {
     let line = lines.last()?;
     exit_line(line).or_else(|| {
         let failure = LoadFailure::from_line(line)?;
-        Some(LastWords {
+        Some(SchedulerExit {
             reason: ExitReason::LoadFailed(failure),
-            message: foreign::brief(failure.complaint(lines).unwrap_or(line)),
+            message: sanitize::brief(failure.verifier_message(lines).unwrap_or(line)),
         })
     })
 }
 
-/// `EXIT: ` begins a line or follows a logger's prefix; inside a word it means nothing.
-fn exit_line(line: &str) -> Option<LastWords> {
+/// `EXIT: ` counts at the beginning of a line and after a logger's prefix, not inside a word.
+fn exit_line(line: &str) -> Option<SchedulerExit> {
     let at = line.find(MARK)?;
     if !(at == 0 || line[..at].ends_with(' ')) {
         return None;
     }
-    let words = line[at + MARK.len()..].trim();
-    let (reason, message) = match words.split_once(" (") {
+    let text = line[at + MARK.len()..].trim();
+    let (reason, message) = match text.split_once(" (") {
         Some((reason, rest)) => (
             reason,
             rest.rsplit_once(')').map_or(rest, |(inside, _)| inside),
         ),
-        None => (words.split(" on CPU ").next().unwrap_or(words), ""),
+        None => (text.split(" on CPU ").next().unwrap_or(text), ""),
     };
-    Some(LastWords {
+    Some(SchedulerExit {
         reason: ExitReason::from_kernel(reason.trim(), message),
-        message: foreign::brief(message),
+        message: sanitize::brief(message),
     })
 }
 
-/// The kernel says `cpu 1 going offline, exiting scheduler`.
+/// The kernel writes `cpu 1 going offline, exiting scheduler`.
 fn is_hotplug(message: &str) -> bool {
     let Some(rest) = message.strip_prefix("cpu ") else {
         return false;
@@ -238,7 +237,7 @@ fn is_hotplug(message: &str) -> bool {
 }
 
 fn tail(text: &str) -> &str {
-    let mut from = text.len().saturating_sub(LONGEST);
+    let mut from = text.len().saturating_sub(MAX_OUTPUT);
     while !text.is_char_boundary(from) {
         from += 1;
     }

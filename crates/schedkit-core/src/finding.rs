@@ -1,81 +1,72 @@
-//! What a check found: the rows that `schedctl doctor` prints and preflights return.
+//! The result of a check of the host: a row of `schedctl doctor`.
 //!
-//! The names of the JSON fields are a contract with whoever reads that document: all six are
-//! always there, and a text that there is no need for is an empty one.
+//! The JSON fields are part of schedctl's interface: all six are always present, and a text that does
+//! not apply is empty.
 
 use serde::{Serialize, Serializer};
 
-/// One check and how it went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Stable name such as `kernel.btf`.
+    /// A stable name such as `kernel.btf`.
     pub id: &'static str,
-    /// What was asked.
+    /// What is true when the check passes.
     pub description: &'static str,
-    /// How bad it is when it fails.
     pub severity: Severity,
-    /// How it went.
-    pub status: Status,
-    /// What was seen.
+    pub status: CheckStatus,
+    /// What was observed.
     pub detail: String,
-    /// What to do about it, when it failed.
+    /// What to do, when the check failed.
     #[serde(serialize_with = "or_empty")]
     pub remediation: Option<String>,
 }
 
-/// How bad it is when a check fails.
+/// What a failed check means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Good to know.
+    /// It explains behaviour.
     Info,
-    /// May hurt.
+    /// It may cause failures.
     Warn,
     /// No scheduler can run.
     Error,
 }
 
-/// How a check went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// It is as it should be.
+pub enum CheckStatus {
     Pass,
-    /// It is not.
     Fail,
-    /// It could not be found out, or makes no sense here.
+    /// The check could not be made or does not apply.
     Skip,
 }
 
-/// How many findings went how.
+/// How many findings have which status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// As they should be.
     pub passed: usize,
-    /// Not as they should be, blocking or not.
+    /// Blocking or not.
     pub failed: usize,
-    /// Not found out.
     pub skipped: usize,
-    /// Those of the failed that keep a scheduler from running.
+    /// Failed checks because of which no scheduler can run.
     pub blocking: usize,
 }
 
 impl Finding {
-    /// Whether no scheduler can run because of it.
+    /// Whether no scheduler can run because of this finding.
     pub fn is_blocking(&self) -> bool {
-        self.severity == Severity::Error && self.status == Status::Fail
+        self.severity == Severity::Error && self.status == CheckStatus::Fail
     }
 }
 
 impl Summary {
-    /// Counts.
     pub fn of(findings: &[Finding]) -> Self {
         let mut summary = Self::default();
         for finding in findings {
             match finding.status {
-                Status::Pass => summary.passed += 1,
-                Status::Fail => summary.failed += 1,
-                Status::Skip => summary.skipped += 1,
+                CheckStatus::Pass => summary.passed += 1,
+                CheckStatus::Fail => summary.failed += 1,
+                CheckStatus::Skip => summary.skipped += 1,
             }
             summary.blocking += usize::from(finding.is_blocking());
         }
@@ -91,7 +82,7 @@ fn or_empty<S: Serializer>(text: &Option<String>, serializer: S) -> Result<S::Ok
 mod tests {
     use super::*;
 
-    fn finding(severity: Severity, status: Status) -> Finding {
+    fn finding(severity: Severity, status: CheckStatus) -> Finding {
         Finding {
             id: "kernel.btf",
             description: "the kernel describes its types",
@@ -103,8 +94,8 @@ mod tests {
     }
 
     #[test]
-    fn the_document_is_what_the_contract_says() {
-        let mut failed = finding(Severity::Error, Status::Fail);
+    fn the_json_has_the_documented_fields() {
+        let mut failed = finding(Severity::Error, CheckStatus::Fail);
         failed.remediation = Some("boot another kernel".to_owned());
         assert_eq!(
             serde_json::to_string(&failed).unwrap(),
@@ -115,8 +106,8 @@ mod tests {
             )
         );
         let others = [
-            finding(Severity::Info, Status::Pass),
-            finding(Severity::Warn, Status::Skip),
+            finding(Severity::Info, CheckStatus::Pass),
+            finding(Severity::Warn, CheckStatus::Skip),
         ];
         let others = serde_json::to_value(others).unwrap();
         assert_eq!(others[0]["severity"], "info");
@@ -130,7 +121,7 @@ mod tests {
     fn only_a_failed_error_blocks() {
         let mut all = Vec::new();
         for severity in [Severity::Info, Severity::Warn, Severity::Error] {
-            for status in [Status::Pass, Status::Fail, Status::Skip] {
+            for status in [CheckStatus::Pass, CheckStatus::Fail, CheckStatus::Skip] {
                 all.push(finding(severity, status));
             }
         }

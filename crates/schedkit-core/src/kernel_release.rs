@@ -1,7 +1,7 @@
-//! The kernel's own name for its version, as `uname -r` prints it, and its order in time.
+//! Kernel releases as `uname -r` prints them, ordered by version.
 //!
-//! Used wherever a kernel floor is compared with a kernel. It knows nothing about features:
-//! whether a release has sched_ext is for its configuration to say, not for its number.
+//! Used to compare a minimum kernel with a kernel. A release says nothing about features: mainline
+//! has sched_ext from 6.12 on, and a build has it only when its configuration says so.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -25,7 +25,7 @@ pub enum ParseKernelReleaseError {
     /// The text does not start with `MAJOR.MINOR`.
     #[error("a kernel release starts with MAJOR.MINOR, such as 6.12; got {0:?}")]
     NoNumbers(String),
-    /// A release never has blanks or control characters and the kernel allows 64 bytes of it.
+    /// The kernel allows 64 bytes, without blanks and control characters.
     #[error("a kernel release has at most 64 printable characters without blanks; got {0:?}")]
     NotARelease(String),
 }
@@ -36,17 +36,17 @@ impl KernelRelease {
         self.numbers
     }
 
-    /// The text as it was given.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether this release is of the series that `MAJOR.MINOR[.PATCH]` names: `6.18` covers
+    /// Whether this release belongs to the series that `MAJOR.MINOR[.PATCH]` names: `6.18` covers
     /// `6.18` and `6.18.15`, never `6.1`.
-    pub fn is_of(&self, series: &str) -> bool {
+    pub fn is_in_series(&self, series: &str) -> bool {
         let numbers: Vec<String> = self.numbers.iter().map(u32::to_string).collect();
         let wanted: Vec<&str> = series.split('.').collect();
-        wanted.len() <= numbers.len() && wanted.iter().zip(&numbers).all(|(w, n)| w == n)
+        wanted.len() <= numbers.len()
+            && wanted.iter().zip(&numbers).all(|(one, other)| one == other)
     }
 }
 
@@ -59,20 +59,20 @@ impl FromStr for KernelRelease {
         }
         let mut rest = text;
         let mut numbers = [0; 3];
-        for (place, number) in numbers.iter_mut().enumerate() {
+        for (position, number) in numbers.iter_mut().enumerate() {
             match leading_number(rest) {
                 Some((value, tail)) => {
                     *number = value;
                     rest = tail;
                 }
-                None if place < 2 => {
+                None if position < 2 => {
                     return Err(ParseKernelReleaseError::NoNumbers(text.to_owned()));
                 }
                 None => break,
             }
             match rest.strip_prefix('.') {
-                Some(tail) if place < 2 => rest = tail,
-                _ if place == 0 => {
+                Some(tail) if position < 2 => rest = tail,
+                _ if position == 0 => {
                     return Err(ParseKernelReleaseError::NoNumbers(text.to_owned()));
                 }
                 _ => break,
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn real_releases_have_their_numbers() {
+    fn numbers_are_parsed_from_real_releases() {
         for (text, numbers) in [
             ("6.18.15+deb13-cloud-amd64", [6, 18, 15]),
             ("7.0-rc3", [7, 0, 0]),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_release_is_refused() {
+    fn a_text_that_is_not_a_release_is_refused() {
         for text in [
             "",
             "6",
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn order_is_by_number_not_by_letter() {
+    fn order_is_numeric() {
         assert!(release("6.9.1") < release("6.12.0"));
         assert!(release("6.18.9+deb13") < release("6.18.15+deb13"));
         assert!(release("6.18.15-a") < release("6.18.15-b"));
@@ -167,16 +167,16 @@ mod tests {
 
     #[test]
     fn a_series_covers_its_point_releases_only() {
-        assert!(release("6.18.15+deb13").is_of("6.18"));
-        assert!(release("6.18.15+deb13").is_of("6.18.15"));
-        assert!(!release("6.18.15+deb13").is_of("6.1"));
-        assert!(!release("6.18.15+deb13").is_of("6.18.1"));
-        assert!(!release("6.18.15+deb13").is_of(""));
+        assert!(release("6.18.15+deb13").is_in_series("6.18"));
+        assert!(release("6.18.15+deb13").is_in_series("6.18.15"));
+        assert!(!release("6.18.15+deb13").is_in_series("6.1"));
+        assert!(!release("6.18.15+deb13").is_in_series("6.18.1"));
+        assert!(!release("6.18.15+deb13").is_in_series(""));
     }
 
     proptest! {
         #[test]
-        fn any_text_parses_to_itself_or_is_refused(text in "\\PC*") {
+        fn an_accepted_text_is_printed_unchanged(text in "\\PC*") {
             if let Ok(release) = text.parse::<KernelRelease>() {
                 prop_assert_eq!(release.to_string(), text);
             }

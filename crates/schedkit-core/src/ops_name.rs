@@ -1,4 +1,4 @@
-//! Under which name the kernel knows a scheduler, and which scheduler that is.
+//! The name under which the kernel shows a scheduler, and the scheduler that it belongs to.
 //!
 //! ```text
 //! kernel   bpfland_1.1.4_x86_64_unknown_linux_gnu ─┐
@@ -7,59 +7,53 @@
 //! ```
 //!
 //! A scheduler of the scx project drops `scx_` from its name and adds its version, its commit and
-//! the machine it was built for; others say just their name. Names of both kinds are compared as
-//! [`SchedulerName`]s. The rules, in this order:
-//! 1. upper case counts as lower case, `-` as `_`: image paths know no upper case, and ops names
-//!    know no `-`;
+//! its target; others use just their name. Names of both kinds are compared as [`SchedulerName`]s.
+//! The rules, in this order:
+//! 1. upper case counts as lower case, `-` as `_`: image paths have no upper case, and ops names
+//!    have no `-`;
 //! 2. one leading `scx_` is dropped, unless nothing else is left;
 //! 3. a version, and all that follows it, is dropped: the first part after a `_` that begins with
-//!    two numbers divided by a dot (`_1.1.4`, `_1.0`). A number without a dot (`_2`, `p2dq`)
-//!    belongs to the name, and so does whatever comes first.
+//!    two numbers separated by a dot (`_1.1.4`, `_1.0`). A number without a dot (`_2`, `p2dq`)
+//!    belongs to the name, and so does the first part.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// What the kernel has room for, its closing zero not counted.
-const LONGEST: usize = 127;
+/// The size of the kernel's buffer without the terminating zero.
+const MAX_LENGTH: usize = 127;
 const PREFIX: &str = "scx_";
 
 /// A name as the kernel shows it in `root/ops`: letters, digits, `_` and `.`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OpsName(String);
 
-/// Which scheduler it is, whatever its version and whoever writes it down. Only good for being
-/// compared; to a person, say the name as the catalog or the kernel has it.
+/// The identity of a scheduler, whatever its version. Use it to compare; print the name as the
+/// catalog or the kernel has it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SchedulerName(String);
 
-/// Why a text is no name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Nothing at all.
     #[error("a scheduler's name is empty")]
     Empty,
-    /// More than the kernel has room for.
-    #[error("a scheduler's name has at most {LONGEST} characters")]
+    #[error("a scheduler's name has at most {MAX_LENGTH} characters")]
     TooLong,
-    /// A character that no name has.
     #[error("a scheduler's name has no {0:?} in it")]
     Character(char),
 }
 
 impl OpsName {
-    /// The text as the kernel gave it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Which scheduler this is.
     pub fn scheduler(&self) -> SchedulerName {
         SchedulerName::of(&self.0)
     }
 
-    /// The version that the scheduler put into its name, such as `1.1.4`.
+    /// The version in the name, such as `1.1.4`.
     pub fn version(&self) -> Option<&str> {
         let (_, version) = split_version(&self.0)?;
         version.split('_').next()
@@ -72,7 +66,7 @@ impl SchedulerName {
         &self.0
     }
 
-    /// Takes a text whose characters were judged already.
+    /// The text's characters must have been checked.
     fn of(text: &str) -> Self {
         let text = text.to_ascii_lowercase().replace('-', "_");
         let name = match text.strip_prefix(PREFIX) {
@@ -88,7 +82,7 @@ impl FromStr for OpsName {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        judge(text, |character| matches!(character, '_' | '.'))?;
+        check_characters(text, |character| matches!(character, '_' | '.'))?;
         Ok(Self(text.to_owned()))
     }
 }
@@ -98,7 +92,7 @@ impl FromStr for SchedulerName {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        judge(text, |character| matches!(character, '_' | '.' | '-'))?;
+        check_characters(text, |character| matches!(character, '_' | '.' | '-'))?;
         Ok(Self::of(text))
     }
 }
@@ -122,30 +116,30 @@ impl Serialize for OpsName {
     }
 }
 
-fn judge(text: &str, mark: impl Fn(char) -> bool) -> Result<(), NameError> {
+fn check_characters(text: &str, is_separator: impl Fn(char) -> bool) -> Result<(), NameError> {
     if text.is_empty() {
         return Err(NameError::Empty);
     }
-    if text.len() > LONGEST {
+    if text.len() > MAX_LENGTH {
         return Err(NameError::TooLong);
     }
     match text
         .chars()
-        .find(|&character| !character.is_ascii_alphanumeric() && !mark(character))
+        .find(|&character| !character.is_ascii_alphanumeric() && !is_separator(character))
     {
-        Some(stranger) => Err(NameError::Character(stranger)),
+        Some(other) => Err(NameError::Character(other)),
         None => Ok(()),
     }
 }
 
-/// What stands before the first version and the version with all that follows it.
+/// The part before the first version, and the version with all that follows it.
 fn split_version(name: &str) -> Option<(&str, &str)> {
     name.match_indices('_')
         .map(|(at, _)| (&name[..at], &name[at + 1..]))
         .find(|(stem, rest)| !stem.is_empty() && begins_with_version(rest))
 }
 
-/// Whether the part up to the next `_` begins with two whole numbers and a dot between them.
+/// Whether the part up to the next `_` begins with two numbers and a dot between them.
 fn begins_with_version(text: &str) -> bool {
     let part = text.split('_').next().unwrap_or(text);
     let mut numbers = part.split('.');
@@ -172,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_names_lead_to_the_scheduler() {
+    fn an_ops_name_gives_the_scheduler() {
         for (ops, scheduler) in [
             ("bpfland_1.1.4_x86_64_unknown_linux_gnu", "bpfland"),
             (
@@ -227,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_told_where_there_is_one() {
+    fn the_version_is_found_in_the_name() {
         for (ops, version) in [
             ("bpfland_1.1.4_x86_64_unknown_linux_gnu", Some("1.1.4")),
             ("scx_lab_1.0", Some("1.0")),
@@ -239,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn an_invalid_name_is_refused() {
         for (text, error) in [
             ("", NameError::Empty),
             ("a b", NameError::Character(' ')),
@@ -260,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_added_after_a_version_changes_nothing(
+        fn text_after_the_version_changes_nothing(
             name in "[a-z][a-z0-9]{0,8}(_[a-z][a-z0-9]{0,5}){0,2}",
             version in "[0-9]{1,2}\\.[0-9]{1,2}(\\.[0-9]{1,2})?",
             tail in "(_[a-z0-9._]{0,20})?",
@@ -274,14 +268,14 @@ mod tests {
         }
 
         #[test]
-        fn printed_and_parsed_is_the_same(text in "[A-Za-z0-9_.-]{1,40}|scx_[0-9._]{1,10}") {
+        fn display_and_parse_round_trip(text in "[A-Za-z0-9_.-]{1,40}|scx_[0-9._]{1,10}") {
             let name: SchedulerName = text.parse().unwrap();
             prop_assert!(!name.stem().is_empty());
             prop_assert_eq!(name.to_string().parse(), Ok(name));
         }
 
         #[test]
-        fn no_text_makes_it_stumble(text: String) {
+        fn parsing_never_panics(text: String) {
             if let Ok(name) = text.parse::<OpsName>() {
                 prop_assert_eq!(name.as_str(), &text);
                 let _ = (name.scheduler(), name.version());

@@ -1,10 +1,8 @@
-//! What kind of machine it is, in the words of the kernel and in those of images.
-//!
-//! The kernel says `x86_64`, an image `amd64`; both become one value here.
+//! The machine's architecture. The kernel calls it `x86_64`, images `amd64`; both are one value here.
 
 use std::fmt;
 
-use schedkit_core::foreign;
+use schedkit_core::sanitize;
 use serde::{Serialize, Serializer};
 
 use crate::fact::Fact;
@@ -17,29 +15,23 @@ const LIMIT: usize = 4096;
 /// A machine architecture, printed as images name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Architecture {
-    /// x86_64.
     Amd64,
-    /// aarch64.
     Arm64,
-    /// riscv64.
     Riscv64,
-    /// ppc64le.
     Ppc64le,
-    /// s390x.
     S390x,
-    /// loongarch64.
     Loong64,
-    /// One that we have no name for.
+    /// An architecture that is not in this list.
     Unknown(String),
 }
 
 impl Architecture {
-    /// That of the running kernel; absent before kernel 6.1.
+    /// Reads that of the running kernel; absent before kernel 6.1.
     pub fn read(root: &HostRoot) -> Fact<Self> {
         small_file::text(&root.path(FILE), LIMIT).map(|text| Self::parse(&text))
     }
 
-    /// From the kernel's name or from an image's.
+    /// Parses the kernel's name or an image's.
     pub fn parse(text: &str) -> Self {
         match text.trim() {
             "x86_64" | "amd64" => Self::Amd64,
@@ -48,7 +40,7 @@ impl Architecture {
             "ppc64le" => Self::Ppc64le,
             "s390x" => Self::S390x,
             "loongarch64" | "loong64" => Self::Loong64,
-            other => Self::Unknown(foreign::brief(other)),
+            other => Self::Unknown(sanitize::brief(other)),
         }
     }
 
@@ -85,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernel_and_image_mean_the_same() {
+    fn kernel_and_image_names_are_equal() {
         for (kernel, image) in [
             ("x86_64\n", "amd64"),
             ("aarch64\n", "arm64"),
@@ -102,7 +94,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn printed_and_parsed_is_the_same(text in "\\PC{0,40}") {
+        fn display_and_parse_round_trip(text in "\\PC{0,40}") {
             let architecture = Architecture::parse(&text);
             prop_assert_eq!(Architecture::parse(architecture.as_str()), architecture.clone());
         }

@@ -1,4 +1,4 @@
-//! What this process may do: its effective capabilities, from `/proc/self/status`.
+//! The effective capabilities of this process, from `/proc/self/status`.
 
 use std::fmt;
 
@@ -9,26 +9,25 @@ use crate::root::HostRoot;
 use crate::small_file;
 
 const FILE: &str = "/proc/self/status";
-/// The list of a process's groups is in it, and there may be 65536 of them.
+/// The file lists the groups of the process, which may be 65536.
 const LIMIT: usize = 1 << 20;
 
-/// The set that counts when the kernel is asked for something.
+/// The effective set.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities(u64);
 
-/// A capability that running schedulers needs.
+/// A capability that is needed to run schedulers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
     /// Loading BPF programs.
     Bpf,
-    /// Almost everything.
     SysAdmin,
-    /// BPF programs that trace.
+    /// Tracing BPF programs.
     Perfmon,
 }
 
 impl Capability {
-    /// As `capabilities(7)` has it.
+    /// The name in `capabilities(7)`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bpf => "CAP_BPF",
@@ -47,12 +46,11 @@ impl Capability {
 }
 
 impl Capabilities {
-    /// Those of this process.
     pub fn read(root: &HostRoot) -> Fact<Self> {
         small_file::text(&root.path(FILE), LIMIT).parsed(Self::parse)
     }
 
-    /// From the text of a process's `status`.
+    /// Parses the text of a process's `status`.
     pub fn parse(status: &str) -> Option<Self> {
         let mask = status
             .lines()
@@ -60,13 +58,12 @@ impl Capabilities {
         Some(Self(u64::from_str_radix(mask.trim(), 16).ok()?))
     }
 
-    /// Whether this one is among them.
     pub fn has(self, capability: Capability) -> bool {
         self.0 & capability.bit() != 0
     }
 }
 
-/// Sixteen digits, as the kernel writes it.
+/// Sixteen hexadecimal digits, as the kernel prints it.
 impl fmt::Display for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
@@ -123,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_stumble(text: String) {
+        fn parsing_never_panics(text: String) {
             let _ = Capabilities::parse(&text);
         }
     }

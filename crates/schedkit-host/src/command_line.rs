@@ -1,6 +1,6 @@
-//! What the kernel was started with: the parameters that take processors away from schedulers.
+//! The kernel's command line: the parameters that take CPUs away from schedulers.
 
-use schedkit_core::foreign;
+use schedkit_core::sanitize;
 use serde::Serialize;
 
 use crate::fact::Fact;
@@ -10,28 +10,30 @@ use crate::small_file;
 const FILE: &str = "/proc/cmdline";
 const LIMIT: usize = 64 * 1024;
 
-/// The parameters that matter here; brief and printable.
+/// The parameters that the checks use; shortened and printable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CommandLine {
-    /// Processors on which nothing is placed by itself, as in `isolcpus=2-3`.
+    /// CPUs on which the kernel places no task by itself, as in `isolcpus=2-3`.
     pub isolcpus: Option<String>,
-    /// Processors without a tick while one task runs, as in `nohz_full=2-3`.
+    /// CPUs without a tick while one task runs, as in `nohz_full=2-3`.
     pub nohz_full: Option<String>,
 }
 
 impl CommandLine {
-    /// That of the running kernel.
     pub fn read(root: &HostRoot) -> Fact<Self> {
         small_file::text(&root.path(FILE), LIMIT).map(|text| Self::parse(&text))
     }
 
-    /// Whatever the text says. The last of several counts; what follows `--` is for init.
+    /// The last of several counts; what follows `--` is for init.
     pub fn parse(text: &str) -> Self {
         let mut line = Self::default();
-        for word in words(text).into_iter().take_while(|word| word != "--") {
-            match word.split_once('=') {
-                Some(("isolcpus", value)) => line.isolcpus = given(value),
-                Some(("nohz_full", value)) => line.nohz_full = given(value),
+        for parameter in parameters(text)
+            .into_iter()
+            .take_while(|parameter| parameter != "--")
+        {
+            match parameter.split_once('=') {
+                Some(("isolcpus", value)) => line.isolcpus = non_empty(value),
+                Some(("nohz_full", value)) => line.nohz_full = non_empty(value),
                 _ => {}
             }
         }
@@ -39,20 +41,20 @@ impl CommandLine {
     }
 }
 
-fn given(value: &str) -> Option<String> {
-    let value = foreign::brief(value);
+fn non_empty(value: &str) -> Option<String> {
+    let value = sanitize::brief(value);
     (!value.is_empty()).then_some(value)
 }
 
-/// Blanks divide, unless they stand between double quotes.
-fn words(text: &str) -> Vec<String> {
+/// Split at blanks that are not between double quotes.
+fn parameters(text: &str) -> Vec<String> {
     let mut quoted = false;
     text.trim()
         .split(|character: char| {
             quoted ^= character == '"';
             character.is_whitespace() && !quoted
         })
-        .map(|word| word.replace('"', ""))
+        .map(|parameter| parameter.replace('"', ""))
         .collect()
 }
 
@@ -63,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_found_where_the_kernel_finds_them() {
+    fn parameters_are_parsed_as_the_kernel_parses_them() {
         for (text, isolated, tickless) in [
             ("root=/dev/sda quiet\n", None, None),
             (
@@ -85,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_stumble(text: String) {
+        fn parsing_never_panics(text: String) {
             let _ = CommandLine::parse(&text);
         }
     }

@@ -1,68 +1,62 @@
-//! What is known about one thing of a machine: it itself, or why it is not known.
+//! A value that was read from a machine, or why there is none.
 //!
-//! Readers return it instead of an error, so that one file that is missing or broken takes nothing
-//! away from the rest of a snapshot.
+//! Readers return a [`Fact`] instead of an error, so that one missing or malformed file does not
+//! affect the rest of a snapshot.
 
-use schedkit_core::foreign;
+use schedkit_core::sanitize;
 use serde::Serialize;
 
-/// A value of the machine, or why there is none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fact<T> {
-    /// The machine has no such thing.
+    /// The machine has no such file.
     Absent,
-    /// It is there and cannot be read; in the system's words.
+    /// The file cannot be read; with the system's error.
     Unreadable(String),
-    /// It was read and is not what such a thing looks like; brief and printable.
-    Strange(String),
-    /// As it should be.
+    /// The content could not be parsed; shortened and printable.
+    Malformed(String),
     Known(T),
 }
 
 impl<T> Fact<T> {
-    /// Text from outside that made no sense.
-    pub(crate) fn strange(text: &str) -> Self {
-        Self::Strange(foreign::brief(text))
+    pub(crate) fn malformed(text: &str) -> Self {
+        Self::Malformed(sanitize::brief(text))
     }
 
-    /// The value, when there is one.
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(value) => Some(value),
-            Self::Absent | Self::Unreadable(_) | Self::Strange(_) => None,
+            Self::Absent | Self::Unreadable(_) | Self::Malformed(_) => None,
         }
     }
 
-    /// Why there is no value, as the end of a sentence that began with its name.
-    pub fn trouble(&self) -> Option<String> {
+    /// Why there is no value, as the predicate of a sentence whose subject is the file.
+    pub fn problem(&self) -> Option<String> {
         match self {
             Self::Known(_) => None,
             Self::Absent => Some("is not there".to_owned()),
             Self::Unreadable(why) => Some(format!("cannot be read: {why}")),
-            Self::Strange(text) => Some(format!("makes no sense: {text:?}")),
+            Self::Malformed(text) => Some(format!("makes no sense: {text:?}")),
         }
     }
 
-    /// The same fact about a part of the value.
     pub fn map<U>(self, part: impl FnOnce(T) -> U) -> Fact<U> {
         self.and_then(|value| Fact::Known(part(value)))
     }
 
-    /// What the value leads to.
     pub fn and_then<U>(self, next: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
         match self {
             Self::Known(value) => next(value),
             Self::Absent => Fact::Absent,
             Self::Unreadable(why) => Fact::Unreadable(why),
-            Self::Strange(text) => Fact::Strange(text),
+            Self::Malformed(text) => Fact::Malformed(text),
         }
     }
 }
 
 impl Fact<String> {
-    /// What a parser makes of the trimmed text; `None` is strange.
+    /// Parses the trimmed text; `None` means malformed.
     pub(crate) fn parsed<U>(self, parse: impl FnOnce(&str) -> Option<U>) -> Fact<U> {
-        self.and_then(|text| parse(text.trim()).map_or_else(|| Fact::strange(&text), Fact::Known))
+        self.and_then(|text| parse(text.trim()).map_or_else(|| Fact::malformed(&text), Fact::Known))
     }
 }

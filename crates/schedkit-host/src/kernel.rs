@@ -1,6 +1,6 @@
-//! Which kernel runs, since when, and how it treats real-time tasks and BPF programs.
+//! The running kernel: release, boot id, PREEMPT_RT and the BPF JIT.
 
-use schedkit_core::{KernelRelease, foreign};
+use schedkit_core::{KernelRelease, sanitize};
 use serde::{Serialize, Serializer};
 
 use crate::fact::Fact;
@@ -9,20 +9,19 @@ use crate::small_file;
 
 const SMALL: usize = 4096;
 
-/// The running kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Kernel {
+pub struct KernelInfo {
     /// What `uname -r` prints.
     pub release: Fact<KernelRelease>,
-    /// Another one after each start of the machine.
+    /// Changes with each boot.
     pub boot_id: Fact<String>,
     /// Whether it is a PREEMPT_RT kernel.
     pub realtime: Fact<bool>,
-    /// Whether BPF programs are compiled; absent where the kernel always does.
+    /// Absent where the kernel always compiles BPF programs.
     pub bpf_jit: Fact<BpfJit>,
 }
 
-/// What `bpf_jit_enable` says.
+/// The value of `bpf_jit_enable`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BpfJit {
     /// Programs are interpreted.
@@ -31,12 +30,10 @@ pub enum BpfJit {
     On,
     /// Programs are compiled and written to the log.
     Debug,
-    /// Something that we do not know.
     Unknown(String),
 }
 
-impl Kernel {
-    /// Asks the running one.
+impl KernelInfo {
     pub fn read(root: &HostRoot) -> Self {
         let text = |path| small_file::text(&root.path(path), SMALL);
         Self {
@@ -52,13 +49,12 @@ impl Kernel {
 }
 
 impl BpfJit {
-    /// Whatever the file holds.
     pub fn parse(text: &str) -> Self {
         match text.trim() {
             "0" => Self::Off,
             "1" => Self::On,
             "2" => Self::Debug,
-            other => Self::Unknown(foreign::brief(other)),
+            other => Self::Unknown(sanitize::brief(other)),
         }
     }
 
@@ -78,24 +74,24 @@ impl Serialize for BpfJit {
     }
 }
 
-/// Only a PREEMPT_RT kernel has the flag; where it is missing the version line tells.
+/// Only a PREEMPT_RT kernel has the flag; without it the version line is used.
 fn realtime(flag: Fact<String>, version: Fact<String>) -> Fact<bool> {
     match flag {
         Fact::Known(flag) => Fact::Known(flag.trim() == "1"),
-        _ => version.map(|version| says_realtime(&version)),
+        _ => version.map(|version| is_realtime_version(&version)),
     }
 }
 
-/// Whether a version such as `#1 SMP PREEMPT_RT Debian 6.18.15-1` is of such a kernel.
-pub fn says_realtime(version: &str) -> bool {
+/// Whether a version line such as `#1 SMP PREEMPT_RT Debian 6.18.15-1` has PREEMPT_RT.
+pub fn is_realtime_version(version: &str) -> bool {
     version
         .split_whitespace()
-        .any(|word| word == "PREEMPT_RT" || word == "PREEMPT_{RT}")
+        .any(|part| part == "PREEMPT_RT" || part == "PREEMPT_{RT}")
 }
 
 fn boot_id(text: &str) -> Option<String> {
-    let plain = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-    (text.len() == 36 && text.bytes().all(plain)).then(|| text.to_owned())
+    let is_valid = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    (text.len() == 36 && text.bytes().all(is_valid)).then(|| text.to_owned())
 }
 
 #[cfg(test)]
@@ -109,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn real_time_is_told_by_the_flag_or_by_the_version() {
+    fn realtime_is_read_from_the_flag_or_the_version() {
         let plain = || known("#1 SMP PREEMPT_DYNAMIC Debian 6.18.15-1 (2026-02-03)\n");
         let rt = || known("#1 SMP PREEMPT_RT Debian 6.18.15-1 (2026-02-03)\n");
         assert_eq!(realtime(Fact::Absent, plain()), Fact::Known(false));
@@ -119,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_boot_id_looks_like_one() {
+    fn a_boot_id_has_the_form_of_a_uuid() {
         let id = "0fe6b9e5-93cb-4c3c-8d7e-3a0a4d1f0c11";
         assert_eq!(boot_id(id).as_deref(), Some(id));
         for text in ["", "0fe6b9e5", &id.replace('f', "\u{1b}"), &id.repeat(2)] {
@@ -129,8 +125,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_stumble(text: String) {
-            let _ = (boot_id(&text), says_realtime(&text), BpfJit::parse(&text));
+        fn parsing_never_panics(text: String) {
+            let _ = (boot_id(&text), is_realtime_version(&text), BpfJit::parse(&text));
         }
     }
 }

@@ -1,16 +1,17 @@
-//! What this machine is, and whether a scheduler can run on it.
+//! Reads what a scheduler depends on from this machine (kernel, BTF, capabilities, sched_ext), and
+//! checks whether a scheduler can run on it.
 //!
 //! ```text
 //! files under HostRoot ──readers──▶ HostSnapshot ──examine──▶ Vec<Finding>
 //!          ▲                          plain data    preflight: pure
-//!          │ sysfs is the truth
+//!          │ sysfs
 //! uevents ─┴─▶ Watch ──▶ SchedExt, whenever it changed
 //!   wake-up
 //! ```
 //!
-//! Parsers take text, readers take a [`HostRoot`], so that any machine can be a folder of a test.
-//! What is absent, unreadable or strange is a value ([`Fact`]), never an error of the whole.
-//! Nothing here writes to the machine, and nothing knows of containers or of Kubernetes.
+//! Parsers take text and readers take a [`HostRoot`], so that a test can use a folder as a machine.
+//! An absent, unreadable or malformed file is a value ([`Fact`]), not an error of the whole snapshot.
+//! Nothing here writes to the machine or depends on containers or Kubernetes.
 
 pub mod architecture;
 pub mod btf;
@@ -20,8 +21,8 @@ pub mod fact;
 pub mod kconfig;
 pub mod kernel;
 pub mod lockdown;
+pub mod other_managers;
 pub mod preflight;
-pub mod rivals;
 pub mod root;
 pub mod sched_ext;
 mod small_file;
@@ -34,6 +35,6 @@ pub mod watch;
 pub use architecture::Architecture;
 pub use fact::Fact;
 pub use root::HostRoot;
-pub use sched_ext::{SchedExt, State};
+pub use sched_ext::{SchedExt, SchedExtState};
 pub use snapshot::HostSnapshot;
-pub use watch::{Pace, Watch};
+pub use watch::{Watch, WatchIntervals};

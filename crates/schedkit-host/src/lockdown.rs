@@ -1,6 +1,6 @@
-//! How far the kernel is locked down against its own root: `none [integrity] confidentiality`.
+//! The kernel's lockdown mode, from a file such as `none [integrity] confidentiality`.
 
-use schedkit_core::foreign;
+use schedkit_core::sanitize;
 use serde::{Serialize, Serializer};
 
 use crate::fact::Fact;
@@ -10,44 +10,41 @@ use crate::small_file;
 const FILE: &str = "/sys/kernel/security/lockdown";
 const LIMIT: usize = 4096;
 
-/// The mode in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lockdown {
-    /// Off.
     None,
-    /// Root may not change the kernel; schedulers still load.
+    /// Root may not change the kernel; schedulers can be loaded.
     Integrity,
-    /// Root may not even read it: BPF programs may not look at the kernel's memory.
+    /// Root may not read the kernel's memory, and neither may BPF programs.
     Confidentiality,
-    /// A mode that we do not know.
+    /// A mode that is not in this list.
     Unknown(String),
 }
 
 impl Lockdown {
-    /// That of the running kernel; absent where it has no lockdown or securityfs is not mounted.
+    /// Absent where the kernel has no lockdown or securityfs is not mounted.
     pub fn read(root: &HostRoot) -> Fact<Self> {
         small_file::text(&root.path(FILE), LIMIT).parsed(Self::parse)
     }
 
-    /// The word in brackets.
+    /// Parses the mode in brackets.
     pub fn parse(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once('[')?;
-        let (word, _) = rest.split_once(']')?;
-        Some(match word {
+        let (mode, _) = rest.split_once(']')?;
+        Some(match mode {
             "none" => Self::None,
             "integrity" => Self::Integrity,
             "confidentiality" => Self::Confidentiality,
-            other => Self::Unknown(foreign::brief(other)),
+            other => Self::Unknown(sanitize::brief(other)),
         })
     }
 
-    /// The kernel's word.
     pub fn as_str(&self) -> &str {
         match self {
             Self::None => "none",
             Self::Integrity => "integrity",
             Self::Confidentiality => "confidentiality",
-            Self::Unknown(word) => word,
+            Self::Unknown(mode) => mode,
         }
     }
 }
@@ -65,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_in_brackets_counts() {
+    fn the_mode_in_brackets_counts() {
         for (text, mode) in [
             ("[none] integrity confidentiality\n", Some(Lockdown::None)),
             (
@@ -89,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_stumble(text: String) {
+        fn parsing_never_panics(text: String) {
             let _ = Lockdown::parse(&text);
         }
     }

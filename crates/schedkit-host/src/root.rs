@@ -1,4 +1,4 @@
-//! Where the machine begins: `/`, or the folder that stands for one in a test.
+//! The root folder of the machine that is read: `/`, or a folder of a test.
 
 use std::path::{Path, PathBuf};
 
@@ -7,24 +7,20 @@ use std::path::{Path, PathBuf};
 pub struct HostRoot(PathBuf);
 
 impl HostRoot {
-    /// This machine as this process sees it.
     pub fn system() -> Self {
         Self(PathBuf::from("/"))
     }
 
-    /// A machine whose files lie under this folder. Its links are followed as they are: one that
-    /// begins with `/` leads out of it.
+    /// A machine whose files are below this folder. An absolute symbolic link in it leads out of it.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self(folder.into())
     }
 
-    /// The place of a path that is written as on the machine itself, with or without its leading
-    /// `/`.
+    /// The location of a path of the machine, given with or without a leading `/`.
     pub fn path(&self, on_the_machine: &str) -> PathBuf {
         self.0.join(on_the_machine.trim_start_matches('/'))
     }
 
-    /// The folder itself.
     pub fn as_path(&self) -> &Path {
         &self.0
     }

@@ -1,12 +1,12 @@
-//! What the kernel says about sched_ext: every file under `/sys/kernel/sched_ext`.
+//! The state of sched_ext: every file under `/sys/kernel/sched_ext`.
 //!
 //! ```text
 //! sched_ext/state switch_all nr_rejected hotplug_seq enable_seq
 //! sched_ext/root/ops events        only while a scheduler is attached
 //! ```
 //!
-//! This is the truth that all else is held against. All files are read-only; a file that a kernel
-//! does not have, or fills with something new, is a value like any other.
+//! This is the only source for whether a scheduler is attached. All files are read-only. A file that
+//! a kernel lacks is [`Fact::Absent`], a new value is kept as text.
 
 mod events;
 mod state;
@@ -17,66 +17,67 @@ use schedkit_core::OpsName;
 use serde::Serialize;
 
 pub use events::Events;
-pub use state::State;
+pub use state::SchedExtState;
 
 use crate::fact::Fact;
 use crate::root::HostRoot;
 use crate::small_file;
 
 const FOLDER: &str = "/sys/kernel/sched_ext";
-/// The longest of the small files holds a name of 127 characters.
-const SMALL: usize = 4096;
-/// Counters have a line each.
-const EVENTS: usize = 64 * 1024;
-/// How often files are read again when the kernel changed between the first and the last.
+/// The longest of the small files has a name of 127 characters.
+const MAX_FILE: usize = 4096;
+/// One line for each counter.
+const MAX_EVENTS: usize = 64 * 1024;
+/// How often all files are read when the state changes meanwhile.
 const ATTEMPTS: usize = 5;
 
-/// sched_ext as one kernel shows it at one moment.
+/// sched_ext at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SchedExt {
-    /// Where between off and on it is.
-    pub state: Fact<State>,
-    /// The scheduler's name; absent while none is attached.
+    pub state: Fact<SchedExtState>,
+    /// The name of the scheduler; absent while none is attached.
     pub ops: Fact<OpsName>,
-    /// Whether all ordinary tasks are scheduled by it, or only those that ask.
+    /// Whether the scheduler has all normal tasks, or only those with SCHED_EXT.
     pub switch_all: Fact<bool>,
-    /// Tasks that were refused.
+    /// Tasks that the scheduler rejected.
     pub nr_rejected: Fact<u64>,
-    /// Rises when a processor comes or goes.
+    /// Increases with every CPU hotplug.
     pub hotplug_seq: Fact<u64>,
-    /// Rises with every attach since the machine started.
+    /// Increases with every attach since boot.
     pub enable_seq: Fact<u64>,
     /// Counters of the attached scheduler.
     pub events: Fact<Events>,
 }
 
 impl SchedExt {
-    /// Asks the kernel; absent when it has no sched_ext.
+    /// Absent when the kernel has no sched_ext.
     pub fn read(root: &HostRoot) -> Fact<Self> {
         let folder = root.path(FOLDER);
         small_file::folder(&folder).map(|()| {
-            steady(
+            read_consistently(
                 || (state(&folder), number(&folder, "enable_seq")),
                 || read_files(&folder),
             )
         })
     }
 
-    /// The scheduler that schedules now. Neither one that is still coming nor one that is going.
+    /// The attached scheduler; `None` while one is being enabled or disabled.
     pub fn attached(&self) -> Option<&OpsName> {
         match self.state {
-            Fact::Known(State::Enabled) => self.ops.known(),
+            Fact::Known(SchedExtState::Enabled) => self.ops.known(),
             _ => None,
         }
     }
 
-    /// Whether the state is one that passes by itself.
-    pub fn is_in_motion(&self) -> bool {
-        self.state.known().is_some_and(State::is_in_motion)
+    /// Whether a scheduler is being enabled or disabled.
+    pub fn is_transitional(&self) -> bool {
+        self.state
+            .known()
+            .is_some_and(SchedExtState::is_transitional)
     }
 
-    /// Whether all is as it was, but for counters, which never stand still.
-    pub fn agrees_with(&self, other: &Self) -> bool {
+    /// Ignores the counters, which change all the time.
+    pub fn equals_except_counters(&self, other: &Self) -> bool {
         let Self {
             state,
             ops,
@@ -95,14 +96,16 @@ impl SchedExt {
     }
 }
 
-/// Reads until the moment before and the moment after are the same, so that the name of one
-/// scheduler never stands beside the state of another. Gives up after a few times: a kernel that
-/// changes that fast is read again soon.
-fn steady<M: PartialEq, T>(mut moment: impl FnMut() -> M, mut read: impl FnMut() -> T) -> T {
-    let mut before = moment();
+/// Reads until the marker is the same before and after, so that the name of one scheduler is never
+/// combined with the state of another. Gives up after a few attempts: the caller reads again.
+fn read_consistently<M: PartialEq, T>(
+    mut marker: impl FnMut() -> M,
+    mut read: impl FnMut() -> T,
+) -> T {
+    let mut before = marker();
     let mut value = read();
     for _ in 1..ATTEMPTS {
-        let after = moment();
+        let after = marker();
         if after == before {
             break;
         }
@@ -120,13 +123,13 @@ fn read_files(folder: &Path) -> SchedExt {
         nr_rejected: number(folder, "nr_rejected"),
         hotplug_seq: number(folder, "hotplug_seq"),
         enable_seq: number(folder, "enable_seq"),
-        events: small_file::text(&folder.join("root/events"), EVENTS)
+        events: small_file::text(&folder.join("root/events"), MAX_EVENTS)
             .map(|text| Events::parse(&text)),
     }
 }
 
-fn state(folder: &Path) -> Fact<State> {
-    text(folder, "state").map(|text| State::parse(&text))
+fn state(folder: &Path) -> Fact<SchedExtState> {
+    text(folder, "state").map(|text| SchedExtState::parse(&text))
 }
 
 fn number(folder: &Path, name: &str) -> Fact<u64> {
@@ -134,7 +137,7 @@ fn number(folder: &Path, name: &str) -> Fact<u64> {
 }
 
 fn text(folder: &Path, name: &str) -> Fact<String> {
-    small_file::text(&folder.join(name), SMALL)
+    small_file::text(&folder.join(name), MAX_FILE)
 }
 
 fn flag(text: &str) -> Option<bool> {
@@ -150,11 +153,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_that_changes_meanwhile_is_read_again() {
-        let mut moments = [1, 2, 2].into_iter();
+    fn files_are_read_again_when_the_state_changed() {
+        let mut markers = [1, 2, 2].into_iter();
         let mut reads = 0;
-        let value = steady(
-            || moments.next().unwrap(),
+        let value = read_consistently(
+            || markers.next().unwrap(),
             || {
                 reads += 1;
                 reads
@@ -164,13 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_never_rests_is_not_read_forever() {
-        let mut moment = 0;
+    fn reading_stops_after_the_last_attempt() {
+        let mut marker = 0;
         let mut reads = 0;
-        steady(
+        read_consistently(
             || {
-                moment += 1;
-                moment
+                marker += 1;
+                marker
             },
             || reads += 1,
         );

@@ -1,7 +1,6 @@
-//! Reading files of a machine that ought to be small: never more than a limit, never waiting.
+//! Reads small files of a machine, up to a size limit and without blocking.
 //!
-//! Every reader of this crate goes through here. A pipe, a device or a folder where a file should
-//! be is unreadable, not a trap.
+//! Every reader of this crate uses it. A pipe, a device or a folder in place of a file is unreadable.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -26,7 +25,7 @@ pub(crate) fn bytes(path: &Path, limit: usize) -> Fact<Vec<u8>> {
 pub(crate) fn text(path: &Path, limit: usize) -> Fact<String> {
     bytes(path, limit).and_then(|bytes| match String::from_utf8(bytes) {
         Ok(text) => Fact::Known(text),
-        Err(error) => Fact::strange(&String::from_utf8_lossy(error.as_bytes())),
+        Err(error) => Fact::malformed(&String::from_utf8_lossy(error.as_bytes())),
     })
 }
 
@@ -42,30 +41,28 @@ pub(crate) fn beginning(path: &Path, length: usize) -> Fact<Vec<u8>> {
 pub(crate) fn folder(path: &Path) -> Fact<()> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Fact::Known(()),
-        Ok(_) => Fact::strange("it is no folder"),
+        Ok(_) => Fact::malformed("it is not a folder"),
         Err(error) => fact_of(&error),
     }
 }
 
 fn try_beginning(path: &Path, length: usize) -> io::Result<Vec<u8>> {
-    // Opening a pipe that nobody writes to would wait; so would some devices.
+    // Opening a pipe without a writer would block; so would some devices.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
-    drain(file, length)
+    read_up_to(file, length)
 }
 
-/// At most `length` bytes, however many more there would be.
-pub(crate) fn drain(source: impl Read, length: usize) -> io::Result<Vec<u8>> {
+pub(crate) fn read_up_to(source: impl Read, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(length as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The kernel takes files of sysfs away while they are being read: ENODEV is as good as never
-/// having been there.
+/// ENODEV counts as absent: the kernel removes files of sysfs while they are being read.
 fn fact_of<T>(error: &io::Error) -> Fact<T> {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOENT | Errno::NOTDIR | Errno::NODEV) => Fact::Absent,
@@ -81,44 +78,47 @@ mod tests {
 
     #[test]
     fn a_file_is_read_up_to_its_limit() {
-        let room = tempfile::tempdir().unwrap();
-        let path = room.path().join("file");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
         fs::write(&path, "12345").unwrap();
         assert_eq!(text(&path, 5), Fact::Known("12345".to_owned()));
         assert!(matches!(text(&path, 4), Fact::Unreadable(_)));
         assert_eq!(beginning(&path, 2), Fact::Known(b"12".to_vec()));
         fs::write(&path, [0xff, 0x1b]).unwrap();
-        assert_eq!(text(&path, 5), Fact::Strange("\u{fffd}\u{fffd}".to_owned()));
+        assert_eq!(
+            text(&path, 5),
+            Fact::Malformed("\u{fffd}\u{fffd}".to_owned())
+        );
     }
 
     #[test]
-    fn a_source_is_drained_up_to_its_limit() {
+    fn a_reader_is_read_up_to_the_limit() {
         let plenty = io::repeat(7).take(1 << 20);
-        assert_eq!(drain(plenty, 3).unwrap(), [7, 7, 7]);
+        assert_eq!(read_up_to(plenty, 3).unwrap(), [7, 7, 7]);
     }
 
     #[test]
-    fn what_is_not_there_is_absent() {
-        let room = tempfile::tempdir().unwrap();
-        let file = room.path().join("file");
+    fn a_missing_file_is_absent() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
-        assert_eq!(text(&room.path().join("none"), 5), Fact::Absent);
+        assert_eq!(text(&dir.path().join("none"), 5), Fact::Absent);
         assert_eq!(text(&file.join("below"), 5), Fact::Absent);
         assert_eq!(fact_of::<()>(&Errno::NODEV.into()), Fact::Absent);
         assert!(matches!(
             fact_of::<()>(&Errno::ACCESS.into()),
             Fact::Unreadable(_)
         ));
-        assert!(matches!(folder(&file), Fact::Strange(_)));
-        assert_eq!(folder(room.path()), Fact::Known(()));
+        assert!(matches!(folder(&file), Fact::Malformed(_)));
+        assert_eq!(folder(dir.path()), Fact::Known(()));
     }
 
     #[test]
-    fn folders_pipes_and_devices_are_no_traps() {
-        let room = tempfile::tempdir().unwrap();
-        let pipe = room.path().join("pipe");
+    fn folders_pipes_and_devices_are_unreadable() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
         rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();
-        for path in [room.path(), &pipe, Path::new("/dev/zero")] {
+        for path in [dir.path(), &pipe, Path::new("/dev/zero")] {
             assert!(matches!(bytes(path, 5), Fact::Unreadable(_)), "{path:?}");
         }
     }

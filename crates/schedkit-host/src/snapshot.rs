@@ -1,7 +1,7 @@
-//! All that is known about a machine at one moment, as plain data.
+//! A snapshot of the machine, as plain data.
 //!
-//! `schedctl doctor` and `run` read one and hand it to [`crate::preflight`]; tests build one from
-//! a folder. Reading never fails as a whole.
+//! `schedctl doctor` and `run` read one and pass it to [`crate::preflight`]; tests read one from a
+//! folder. Reading never fails as a whole.
 
 use serde::Serialize;
 
@@ -11,39 +11,29 @@ use crate::capabilities::Capabilities;
 use crate::command_line::CommandLine;
 use crate::fact::Fact;
 use crate::kconfig::KernelConfig;
-use crate::kernel::Kernel;
+use crate::kernel::KernelInfo;
 use crate::lockdown::Lockdown;
-use crate::rivals::{self, Rival};
+use crate::other_managers::{self, OtherManager};
 use crate::root::HostRoot;
 use crate::sched_ext::SchedExt;
 
-/// A machine at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostSnapshot {
-    /// Which kernel runs.
-    pub kernel: Kernel,
-    /// On what kind of machine.
+    pub kernel: KernelInfo,
     pub architecture: Fact<Architecture>,
-    /// How it was built.
     pub config: Fact<KernelConfig>,
-    /// How it was started.
     pub command_line: Fact<CommandLine>,
-    /// Whether it describes its types.
     pub btf: Fact<Btf>,
-    /// How far it is locked down.
     pub lockdown: Fact<Lockdown>,
-    /// What it says about schedulers.
     pub sched_ext: Fact<SchedExt>,
-    /// What this process may do.
+    /// Of this process.
     pub capabilities: Fact<Capabilities>,
-    /// Who else starts schedulers.
-    pub rivals: Vec<Rival>,
+    pub other_managers: Vec<OtherManager>,
 }
 
 impl HostSnapshot {
-    /// Reads everything once.
     pub fn read(root: &HostRoot) -> Self {
-        let kernel = Kernel::read(root);
+        let kernel = KernelInfo::read(root);
         Self {
             architecture: Architecture::read(root),
             config: KernelConfig::read(root, kernel.release.known()),
@@ -52,7 +42,7 @@ impl HostSnapshot {
             lockdown: Lockdown::read(root),
             sched_ext: SchedExt::read(root),
             capabilities: Capabilities::read(root),
-            rivals: rivals::read(root),
+            other_managers: other_managers::read(root),
             kernel,
         }
     }

@@ -1,13 +1,12 @@
-//! Whether a process holds a scheduler: what its open descriptors say of themselves.
+//! Whether a process holds a scheduler, from its open file descriptors.
 //!
 //! ```text
 //! /proc/PID/fdinfo/N      link_type:  struct_ops     a scheduler is loaded through such a link
-//! /proc/PID/task/PID/children                        a wrapper's scheduler counts as its own
+//! /proc/PID/task/PID/children                        the processes that it started count, too
 //! ```
 //!
-//! `schedctl status` asks when names do not tell. A link that is held is not proof of being
-//! attached: the kernel throws schedulers out and leaves them the link. It says that the process
-//! is, or was until a moment ago, one. Needs the right to look into the process (root).
+//! `schedctl status` uses it when names do not identify the owner. A link does not prove that the
+//! scheduler is attached: after an ejection the process still has it. Needs root.
 
 use std::fs;
 use std::io;
@@ -17,46 +16,47 @@ use crate::fact::Fact;
 use crate::root::HostRoot;
 use crate::small_file;
 
-/// A scheduler has dozens of descriptors; what has more than this is none.
-const MOST_DESCRIPTORS: usize = 4096;
-const MOST_PROCESSES: usize = 64;
+/// A scheduler has dozens of descriptors.
+const MAX_DESCRIPTORS: usize = 4096;
+const MAX_PROCESSES: usize = 64;
 const LIMIT: usize = 16 * 1024;
 
-/// Whether this process, or one that it started, does. Absent when there is no such process.
+/// Whether this process, or one that it started, has a struct_ops link. Absent when there is no such
+/// process.
 pub fn holds(root: &HostRoot, pid: u32) -> Fact<bool> {
     let mut waiting = vec![pid];
-    let mut seen = 0;
-    let mut answer = None;
+    let mut read = 0;
+    let mut result = None;
     while let Some(pid) = waiting.pop() {
-        seen += 1;
-        if seen > MOST_PROCESSES {
+        read += 1;
+        if read > MAX_PROCESSES {
             break;
         }
-        match of_one(&root.path(&format!("/proc/{pid}/fdinfo"))) {
+        match has_link(&root.path(&format!("/proc/{pid}/fdinfo"))) {
             Fact::Known(true) => return Fact::Known(true),
-            // Those that it started come and go; only the first must be readable.
-            other => answer.get_or_insert(other),
+            // Only the first process must be readable: its children come and go.
+            other => result.get_or_insert(other),
         };
         waiting.extend(children(root, pid));
     }
-    answer.unwrap_or(Fact::Absent)
+    result.unwrap_or(Fact::Absent)
 }
 
-fn of_one(folder: &Path) -> Fact<bool> {
+fn has_link(folder: &Path) -> Fact<bool> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Fact::Absent,
         Err(error) => return Fact::Unreadable(error.to_string()),
     };
-    let held = entries.flatten().take(MOST_DESCRIPTORS).any(|entry| {
-        // A descriptor that is closed meanwhile holds nothing.
+    let held = entries.flatten().take(MAX_DESCRIPTORS).any(|entry| {
+        // A descriptor that was closed meanwhile has no link.
         let text = small_file::text(&entry.path(), LIMIT);
-        text.known().is_some_and(|text| is_scheduler(text))
+        text.known().is_some_and(|text| is_struct_ops_link(text))
     });
     Fact::Known(held)
 }
 
-fn is_scheduler(fdinfo: &str) -> bool {
+fn is_struct_ops_link(fdinfo: &str) -> bool {
     fdinfo.lines().any(|line| {
         let field = line.split_once(':');
         field.is_some_and(|(name, value)| name == "link_type" && value.trim() == "struct_ops")
@@ -67,7 +67,7 @@ fn children(root: &HostRoot, pid: u32) -> Vec<u32> {
     let path = root.path(&format!("/proc/{pid}/task/{pid}/children"));
     let text = small_file::text(&path, LIMIT);
     let text = text.known().map(String::as_str).unwrap_or_default();
-    let pids = text.split_whitespace().take(MOST_PROCESSES);
+    let pids = text.split_whitespace().take(MAX_PROCESSES);
     pids.filter_map(|pid| pid.parse().ok()).collect()
 }
 

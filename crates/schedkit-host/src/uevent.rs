@@ -1,43 +1,36 @@
-//! One message of the kernel about something that came, went or changed.
+//! Parses one uevent: a message of the kernel about an object that was added, removed or changed.
 //!
 //! ```text
 //! add@/kernel/sched_ext/root␀ACTION=add␀DEVPATH=…␀SUBSYSTEM=sched_ext␀SCXOPS=lab␀SEQNUM=7␀
 //! ```
 //!
-//! Only parsed here; who sent it is for [`crate::uevent_stream`] to judge. What an event says
-//! about a scheduler is a hint: sysfs is the truth.
+//! [`crate::uevent_stream`] checks the sender. An event is only a hint to read sysfs.
 
-use schedkit_core::{OpsName, foreign};
+use schedkit_core::{OpsName, sanitize};
 
 /// More than the kernel puts into one message.
-const MOST_FIELDS: usize = 64;
+const MAX_FIELDS: usize = 64;
 
-/// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uevent {
-    /// What happened.
     pub action: Action,
-    /// To what, below `/sys`; brief and printable.
+    /// Below `/sys`; shortened and printable.
     pub path: String,
     subsystem: Option<String>,
     ops: Option<OpsName>,
 }
 
-/// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It came.
     Add,
-    /// It went.
     Remove,
-    /// It is not what it was.
     Change,
-    /// Something else; brief and printable.
+    /// Shortened and printable.
     Other(String),
 }
 
 impl Uevent {
-    /// Reads a message; nothing when it is none of the kernel's.
+    /// `None` when the message has not the kernel's form.
     pub fn parse(message: &[u8]) -> Option<Self> {
         let mut fields = message.split(|byte| *byte == 0);
         let header = std::str::from_utf8(fields.next()?).ok()?;
@@ -47,30 +40,29 @@ impl Uevent {
         }
         let mut event = Self {
             action: Action::parse(action),
-            path: foreign::brief(path),
+            path: sanitize::brief(path),
             subsystem: None,
             ops: None,
         };
-        for field in fields.take(MOST_FIELDS) {
-            event.take(&String::from_utf8_lossy(field));
+        for field in fields.take(MAX_FIELDS) {
+            event.set_field(&String::from_utf8_lossy(field));
         }
         Some(event)
     }
 
-    /// Whether it is about a scheduler.
     pub fn is_about_sched_ext(&self) -> bool {
         self.subsystem.as_deref() == Some("sched_ext") || self.path.starts_with("/kernel/sched_ext")
     }
 
-    /// The name of a scheduler that came. What an event says about one that went is garbage and
-    /// never kept.
+    /// The name of a scheduler that was attached. The name in an event about one that was detached is
+    /// not valid and not kept.
     pub fn ops(&self) -> Option<&OpsName> {
         self.ops.as_ref()
     }
 
-    fn take(&mut self, field: &str) {
+    fn set_field(&mut self, field: &str) {
         match field.split_once('=') {
-            Some(("SUBSYSTEM", value)) => self.subsystem = Some(foreign::brief(value)),
+            Some(("SUBSYSTEM", value)) => self.subsystem = Some(sanitize::brief(value)),
             Some(("SCXOPS", value)) if self.action == Action::Add => self.ops = value.parse().ok(),
             _ => {}
         }
@@ -83,7 +75,7 @@ impl Action {
             "add" => Self::Add,
             "remove" => Self::Remove,
             "change" => Self::Change,
-            other => Self::Other(foreign::brief(other)),
+            other => Self::Other(sanitize::brief(other)),
         }
     }
 }
@@ -100,7 +92,7 @@ mod tests {
                             SUBSYSTEM=sched_ext\0SCXOPS=leftover\0SEQNUM=1235\0";
 
     #[test]
-    fn a_scheduler_comes_and_goes() {
+    fn events_about_schedulers_are_parsed() {
         let add = Uevent::parse(ADD).unwrap();
         assert_eq!(add.action, Action::Add);
         assert_eq!(add.path, "/kernel/sched_ext/root");
@@ -109,11 +101,15 @@ mod tests {
         let remove = Uevent::parse(REMOVE).unwrap();
         assert_eq!(remove.action, Action::Remove);
         assert!(remove.is_about_sched_ext());
-        assert_eq!(remove.ops(), None, "the name of what went is garbage");
+        assert_eq!(
+            remove.ops(),
+            None,
+            "the name in a remove event is not valid"
+        );
     }
 
     #[test]
-    fn other_events_are_about_others() {
+    fn other_events_are_not_about_sched_ext() {
         let event = Uevent::parse(b"offline@/devices/system/cpu/cpu1\0SUBSYSTEM=cpu\0").unwrap();
         assert_eq!(event.action, Action::Other("offline".to_owned()));
         assert!(!event.is_about_sched_ext());
@@ -123,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_does_not_send_is_no_event() {
+    fn other_messages_are_not_events() {
         for message in [
             &b""[..],
             b"libudev\0\xfe\xed\xca\xfe",
@@ -138,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_stumble(bytes: Vec<u8>) {
+        fn parsing_never_panics(bytes: Vec<u8>) {
             let _ = Uevent::parse(&bytes);
             let mut event = b"add@/x\0".to_vec();
             event.extend(bytes);
@@ -146,7 +142,7 @@ mod tests {
         }
 
         #[test]
-        fn the_name_of_what_came_is_read(name in "[A-Za-z0-9_.]{1,127}") {
+        fn the_name_in_an_add_event_is_parsed(name in "[A-Za-z0-9_.]{1,127}") {
             let message = format!("add@/kernel/sched_ext/root\0SCXOPS={name}\0");
             let event = Uevent::parse(message.as_bytes()).unwrap();
             prop_assert_eq!(event.ops().map(OpsName::as_str), Some(name.as_str()));

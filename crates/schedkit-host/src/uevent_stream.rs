@@ -1,8 +1,8 @@
-//! The kernel's messages as they come: a netlink socket that anybody may open and only the kernel
-//! is believed on.
+//! Receives uevents from a netlink socket. Any process may send to it; only messages of the kernel are
+//! accepted.
 //!
-//! [`crate::watch`] waits here. No capability is needed. A network namespace that belongs to a
-//! user namespace of its own hears nothing, which looks like silence: whoever waits also polls.
+//! [`crate::watch`] waits for it. No capability is needed. In a network namespace that belongs to
+//! another user namespace the socket receives nothing, so the caller must poll as well.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,45 +18,39 @@ use tokio::io::unix::AsyncFd;
 
 use crate::uevent::Uevent;
 
-/// The group that the kernel itself sends to; udev's is another.
-const FROM_KERNEL: u32 = 1;
-/// Room for a storm of events; the system may grant less.
-const ROOM: usize = 1 << 20;
+/// The multicast group of the kernel; udev uses another.
+const KERNEL_GROUP: u32 = 1;
+/// Requested receive buffer; the system may grant less.
+const RECEIVE_BUFFER: usize = 1 << 20;
 /// The kernel's messages have at most 2 KiB and a path.
-const LONGEST: usize = 8 * 1024;
+const MAX_MESSAGE: usize = 8 * 1024;
 
-/// An open ear.
 #[derive(Debug)]
 pub struct UeventStream {
     socket: AsyncFd<OwnedFd>,
     buffer: Vec<u8>,
 }
 
-/// What was heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    /// This happened.
+pub enum Received {
     Event(Uevent),
-    /// More happened than there was room for: look for yourself.
-    Missed,
+    /// Events were lost: read the state again.
+    Overflow,
 }
 
-/// Why nothing can be heard.
 #[derive(Debug, thiserror::Error)]
 pub enum UeventStreamError {
-    /// The system gives no such socket.
-    #[error("cannot listen to the kernel's events")]
+    #[error("cannot open the socket for the kernel's events")]
     Open(#[source] io::Error),
-    /// It gave one that fails.
-    #[error("cannot go on listening to the kernel's events")]
+    #[error("cannot receive the kernel's events")]
     Receive(#[source] io::Error),
 }
 
 impl UeventStream {
-    /// Begins to listen. Must be called within a tokio runtime that has I/O enabled.
+    /// Must be called within a tokio runtime that has I/O enabled.
     ///
     /// # Errors
-    /// When the system gives no such socket.
+    /// When the socket cannot be opened.
     pub fn open() -> Result<Self, UeventStreamError> {
         Self::try_open().map_err(UeventStreamError::Open)
     }
@@ -65,20 +59,20 @@ impl UeventStream {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let family = AddressFamily::NETLINK;
         let socket = socket_with(family, SocketType::DGRAM, flags, Some(KOBJECT_UEVENT))?;
-        // Best effort: with less room a storm is missed earlier, and being missed is a value.
-        let _ = sockopt::set_socket_recv_buffer_size(&socket, ROOM);
-        bind(&socket, &SocketAddrNetlink::new(0, FROM_KERNEL))?;
+        // Best effort: a smaller buffer overflows earlier, and an overflow is reported.
+        let _ = sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER);
+        bind(&socket, &SocketAddrNetlink::new(0, KERNEL_GROUP))?;
         Ok(Self {
             socket: register(socket)?,
-            buffer: vec![0; LONGEST],
+            buffer: vec![0; MAX_MESSAGE],
         })
     }
 
-    /// Waits for the next message of the kernel's. May be dropped while waiting; nothing is lost.
+    /// Waits for the next message of the kernel. Cancel-safe.
     ///
     /// # Errors
-    /// When the socket fails for good.
-    pub async fn next(&mut self) -> Result<Notice, UeventStreamError> {
+    /// When the socket fails.
+    pub async fn next(&mut self) -> Result<Received, UeventStreamError> {
         loop {
             let mut ready = self
                 .socket
@@ -86,15 +80,15 @@ impl UeventStream {
                 .await
                 .map_err(UeventStreamError::Receive)?;
             let received = recvfrom(ready.get_inner(), &mut self.buffer[..], RecvFlags::TRUNC);
-            let step = match received {
-                Ok((_, length, sender)) => judge(&self.buffer, length, sender),
-                Err(errno) => fate(errno),
+            let attempt = match received {
+                Ok((_, length, sender)) => classify_message(&self.buffer, length, sender),
+                Err(errno) => classify_error(errno),
             };
-            match step {
-                Step::Told(notice) => return Ok(notice),
-                Step::Again => {}
-                Step::Drained => ready.clear_ready(),
-                Step::Failed(errno) => return Err(UeventStreamError::Receive(errno.into())),
+            match attempt {
+                Attempt::Done(notice) => return Ok(notice),
+                Attempt::Again => {}
+                Attempt::Drained => ready.clear_ready(),
+                Attempt::Failed(errno) => return Err(UeventStreamError::Receive(errno.into())),
             }
         }
     }
@@ -108,36 +102,36 @@ fn register(socket: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(socket, Interest::READABLE)
 }
 
-/// What to do after one attempt to receive.
+/// The result of one attempt to receive.
 #[derive(Debug, PartialEq, Eq)]
-enum Step {
-    Told(Notice),
+enum Attempt {
+    Done(Received),
     Again,
     Drained,
     Failed(Errno),
 }
 
-/// Believes only the kernel, whose port is 0 and cannot be taken by anybody.
-fn judge(buffer: &[u8], length: usize, sender: Option<SocketAddrAny>) -> Step {
+/// Accepts only the kernel, whose port is 0 and cannot be bound by others.
+fn classify_message(buffer: &[u8], length: usize, sender: Option<SocketAddrAny>) -> Attempt {
     let port = sender.and_then(|sender| SocketAddrNetlink::try_from(sender).ok());
     if port.is_none_or(|address| address.pid() != 0) {
-        return Step::Again;
+        return Attempt::Again;
     }
     match buffer.get(..length) {
         Some(message) => match Uevent::parse(message) {
-            Some(event) => Step::Told(Notice::Event(event)),
-            None => Step::Again,
+            Some(event) => Attempt::Done(Received::Event(event)),
+            None => Attempt::Again,
         },
-        None => Step::Told(Notice::Missed),
+        None => Attempt::Done(Received::Overflow),
     }
 }
 
-fn fate(errno: Errno) -> Step {
+fn classify_error(errno: Errno) -> Attempt {
     match errno {
-        Errno::AGAIN => Step::Drained,
-        Errno::INTR => Step::Again,
-        Errno::NOBUFS => Step::Told(Notice::Missed),
-        other => Step::Failed(other),
+        Errno::AGAIN => Attempt::Drained,
+        Errno::INTR => Attempt::Again,
+        Errno::NOBUFS => Attempt::Done(Received::Overflow),
+        other => Attempt::Failed(other),
     }
 }
 
@@ -156,28 +150,37 @@ mod tests {
     }
 
     #[test]
-    fn only_the_kernel_is_believed() {
-        let told = judge(EVENT, EVENT.len(), from(0));
-        assert!(matches!(told, Step::Told(Notice::Event(_))), "{told:?}");
-        assert_eq!(judge(EVENT, EVENT.len(), from(4711)), Step::Again);
-        assert_eq!(judge(EVENT, EVENT.len(), None), Step::Again);
+    fn only_the_kernel_is_accepted() {
+        let attempt = classify_message(EVENT, EVENT.len(), from(0));
+        assert!(
+            matches!(attempt, Attempt::Done(Received::Event(_))),
+            "{attempt:?}"
+        );
+        assert_eq!(
+            classify_message(EVENT, EVENT.len(), from(4711)),
+            Attempt::Again
+        );
+        assert_eq!(classify_message(EVENT, EVENT.len(), None), Attempt::Again);
     }
 
     #[test]
-    fn what_did_not_fit_was_missed() {
+    fn a_truncated_message_is_an_overflow() {
         assert_eq!(
-            judge(EVENT, EVENT.len() + 1, from(0)),
-            Step::Told(Notice::Missed)
+            classify_message(EVENT, EVENT.len() + 1, from(0)),
+            Attempt::Done(Received::Overflow)
         );
-        assert_eq!(fate(Errno::NOBUFS), Step::Told(Notice::Missed));
-        assert_eq!(fate(Errno::AGAIN), Step::Drained);
-        assert_eq!(fate(Errno::INTR), Step::Again);
-        assert_eq!(fate(Errno::BADF), Step::Failed(Errno::BADF));
+        assert_eq!(
+            classify_error(Errno::NOBUFS),
+            Attempt::Done(Received::Overflow)
+        );
+        assert_eq!(classify_error(Errno::AGAIN), Attempt::Drained);
+        assert_eq!(classify_error(Errno::INTR), Attempt::Again);
+        assert_eq!(classify_error(Errno::BADF), Attempt::Failed(Errno::BADF));
     }
 
-    /// A real socket, where the machine gives one, and a real liar, where it lets one speak.
+    /// Sends a forged message to a real socket, where the machine allows both.
     #[tokio::test]
-    async fn a_process_that_plays_kernel_is_not_heard() {
+    async fn a_forged_message_is_ignored() {
         let Ok(mut stream) = UeventStream::open() else {
             return;
         };
@@ -187,19 +190,22 @@ mod tests {
             .unwrap();
         let family = AddressFamily::NETLINK;
         let flags = SocketFlags::CLOEXEC;
-        let liar = socket_with(family, SocketType::DGRAM, flags, Some(KOBJECT_UEVENT)).unwrap();
+        let forger = socket_with(family, SocketType::DGRAM, flags, Some(KOBJECT_UEVENT)).unwrap();
         let target = SocketAddrNetlink::new(own.pid(), 0);
-        let lied = b"add@/kernel/sched_ext/root\0SUBSYSTEM=sched_ext\0SCXOPS=liar\0";
-        let sent = sendto(&liar, lied, SendFlags::empty(), &target);
-        let heard = tokio::time::timeout(Duration::from_millis(300), async {
+        let forged = b"add@/kernel/sched_ext/root\0SUBSYSTEM=sched_ext\0SCXOPS=forger\0";
+        let sent = sendto(&forger, forged, SendFlags::empty(), &target);
+        let accepted = tokio::time::timeout(Duration::from_millis(300), async {
             loop {
-                if let Notice::Event(event) = stream.next().await.unwrap()
-                    && event.ops().is_some_and(|ops| ops.as_str() == "liar")
+                if let Received::Event(event) = stream.next().await.unwrap()
+                    && event.ops().is_some_and(|ops| ops.as_str() == "forger")
                 {
                     break;
                 }
             }
         });
-        assert!(heard.await.is_err(), "heard a lie, sent with {sent:?}");
+        assert!(
+            accepted.await.is_err(),
+            "accepted a forged event, sent with {sent:?}"
+        );
     }
 }

@@ -1,14 +1,14 @@
-//! The kernel's sched_ext, told whenever it changed.
+//! Watches sched_ext and returns its state whenever it changed.
 //!
 //! ```text
 //!            ┌── an event about sched_ext, or one was missed ──┐
-//!   wait ────┼── soon, while a state is passing or news is hot ┼──▶ read sysfs ──▶ changed? yield
+//!   wait ────┼── a short interval after an event or a change ──┼──▶ read sysfs ──▶ changed? return
 //!            └── the slow poll: events can be lost ────────────┘
 //! ```
 //!
-//! An event only wakes; what is yielded was read from sysfs. After an event sysfs is read a few
-//! times more in quick succession, because the kernel sends some events before it has finished: it
-//! announces an attach before it counts it in `enable_seq`, and until then the attach is not told.
+//! An event only triggers a read; the returned state is read from sysfs. After an event sysfs is read
+//! a few more times at short intervals, because the kernel sends some events early: it announces an
+//! attach before it increments `enable_seq`, and until then the attach is not returned.
 
 use std::future::{Future, pending};
 use std::time::Duration;
@@ -18,24 +18,24 @@ use tokio::time::timeout;
 use crate::fact::Fact;
 use crate::root::HostRoot;
 use crate::sched_ext::SchedExt;
-use crate::uevent_stream::{Notice, UeventStream};
+use crate::uevent_stream::{Received, UeventStream};
 
-/// How many quick looks follow a wake-up or a change even when nothing seems to be in motion.
-const HOT: u32 = 3;
-/// How many quick looks wait for the kernel to count an attach: a second and more, for what takes a
-/// busy machine milliseconds. Then it is told as it is.
-const UNCOUNTED: u32 = 6;
+/// How many reads at short intervals follow an event or a change, also in a stable state.
+const FAST_READS: u32 = 3;
+/// How many reads wait for the kernel to increment `enable_seq` after an attach: more than a second,
+/// for what takes a busy machine milliseconds. Then the state is returned as it is.
+const MAX_UNCOUNTED: u32 = 6;
 
-/// How often to look when nothing wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    /// At the latest.
+pub struct WatchIntervals {
+    /// In a stable state.
     pub poll: Duration,
-    /// First while a state is passing by; twice as long each time after that, up to `poll`.
+    /// The first interval after a change and in a transitional state; each next one is twice as long,
+    /// up to `poll`.
     pub settle: Duration,
 }
 
-impl Default for Pace {
+impl Default for WatchIntervals {
     fn default() -> Self {
         Self {
             poll: Duration::from_secs(30),
@@ -44,65 +44,60 @@ impl Default for Pace {
     }
 }
 
-/// Something that knows when it is worth looking.
+/// A source of wake-ups, such as uevents.
 pub trait Wakeups {
-    /// Ends when it is. Never ending is allowed: there is a poll. Must lose nothing when it is
-    /// dropped while waiting.
+    /// Completes when sysfs should be read. It may never complete, and must be cancel-safe.
     fn woken(&mut self) -> impl Future<Output = ()> + Send;
 }
 
-/// The kernel's events as far as they can be heard.
 #[derive(Debug)]
-pub enum Uevents {
-    /// They can.
-    Heard(UeventStream),
-    /// They cannot: only the poll is left.
-    Silent,
+pub enum UeventSource {
+    Socket(UeventStream),
+    /// There is no socket, or it failed: only polling is left.
+    Unavailable,
 }
 
-/// Watches one machine.
 #[derive(Debug)]
-pub struct Watch<W = Uevents> {
+pub struct Watch<W = UeventSource> {
     root: HostRoot,
-    pace: Pace,
+    intervals: WatchIntervals,
     wakeups: W,
     last: Option<Fact<SchedExt>>,
-    looks: u32,
+    idle_reads: u32,
     uncounted: u32,
 }
 
 impl Watch {
-    /// Watches with the kernel's events, or by polling alone where there are none. Must be called
-    /// within a tokio runtime that has I/O and time enabled.
-    pub fn open(root: HostRoot, pace: Pace) -> Self {
-        let uevents = match UeventStream::open() {
-            Ok(stream) => Uevents::Heard(stream),
-            Err(_) => Uevents::Silent,
+    /// Uses uevents, or only polls where there is no socket. Must be called within a tokio runtime that
+    /// has I/O and time enabled.
+    pub fn open(root: HostRoot, intervals: WatchIntervals) -> Self {
+        let source = match UeventStream::open() {
+            Ok(stream) => UeventSource::Socket(stream),
+            Err(_) => UeventSource::Unavailable,
         };
-        Self::with(root, pace, uevents)
+        Self::with(root, intervals, source)
     }
 
-    /// Whether events can be heard.
-    pub fn hears_events(&self) -> bool {
-        matches!(self.wakeups, Uevents::Heard(_))
+    pub fn receives_events(&self) -> bool {
+        matches!(self.wakeups, UeventSource::Socket(_))
     }
 }
 
 impl<W: Wakeups> Watch<W> {
-    /// Watches with something else that wakes.
-    pub fn with(root: HostRoot, pace: Pace, wakeups: W) -> Self {
+    /// Uses another source of wake-ups.
+    pub fn with(root: HostRoot, intervals: WatchIntervals, wakeups: W) -> Self {
         Self {
             root,
-            pace,
+            intervals,
             wakeups,
             last: None,
-            looks: 0,
+            idle_reads: 0,
             uncounted: 0,
         }
     }
 
-    /// At first what is, at once; then each time what is, as soon as it differs in more than
-    /// counters. May be dropped while waiting; nothing is lost.
+    /// Returns the current state at once the first time, then whenever it differs in more than
+    /// counters. Cancel-safe.
     pub async fn next(&mut self) -> Fact<SchedExt> {
         loop {
             if self.last.is_some() {
@@ -110,35 +105,36 @@ impl<W: Wakeups> Watch<W> {
             }
             let now = SchedExt::read(&self.root);
             let last = self.last.as_ref();
-            if last.is_some_and(|last| is_uncounted(last, &now)) && self.uncounted < UNCOUNTED {
+            if last.is_some_and(|last| is_uncounted(last, &now)) && self.uncounted < MAX_UNCOUNTED {
                 self.uncounted += 1;
                 continue;
             }
             self.uncounted = 0;
-            if !last.is_some_and(|last| agree(last, &now)) {
+            if !last.is_some_and(|last| is_same(last, &now)) {
                 self.last = Some(now.clone());
-                self.looks = 0;
+                self.idle_reads = 0;
                 return now;
             }
         }
     }
 
     async fn wait(&mut self) {
-        let moving = self.last.as_ref().and_then(Fact::known);
-        let moving = moving.is_some_and(SchedExt::is_in_motion) || self.uncounted > 0;
-        let limit = self.pace.limit(self.looks, moving);
+        let transitional = self.last.as_ref().and_then(Fact::known);
+        let transitional =
+            transitional.is_some_and(SchedExt::is_transitional) || self.uncounted > 0;
+        let limit = self.intervals.limit(self.idle_reads, transitional);
         match timeout(limit, self.wakeups.woken()).await {
-            Ok(()) => self.looks = 0,
-            Err(_) => self.looks = self.looks.saturating_add(1),
+            Ok(()) => self.idle_reads = 0,
+            Err(_) => self.idle_reads = self.idle_reads.saturating_add(1),
         }
     }
 }
 
-impl Pace {
-    /// How long to wait after this many looks in vain.
-    fn limit(&self, looks: u32, moving: bool) -> Duration {
-        if moving || looks < HOT {
-            let longer = 2_u32.saturating_pow(looks.min(16));
+impl WatchIntervals {
+    /// How long to wait after this many reads without a change.
+    fn limit(&self, idle_reads: u32, transitional: bool) -> Duration {
+        if transitional || idle_reads < FAST_READS {
+            let longer = 2_u32.saturating_pow(idle_reads.min(16));
             self.settle.saturating_mul(longer).min(self.poll)
         } else {
             self.poll
@@ -146,23 +142,23 @@ impl Pace {
     }
 }
 
-impl Wakeups for Uevents {
+impl Wakeups for UeventSource {
     async fn woken(&mut self) {
         loop {
-            let Self::Heard(stream) = self else {
+            let Self::Socket(stream) = self else {
                 return pending().await;
             };
             match stream.next().await {
-                Ok(Notice::Missed) => return,
-                Ok(Notice::Event(event)) if event.is_about_sched_ext() => return,
-                Ok(Notice::Event(_)) => {}
-                Err(_) => *self = Self::Silent,
+                Ok(Received::Overflow) => return,
+                Ok(Received::Event(event)) if event.is_about_sched_ext() => return,
+                Ok(Received::Event(_)) => {}
+                Err(_) => *self = Self::Unavailable,
             }
         }
     }
 }
 
-/// Whether another one is attached than before, and the count of attaches says that none was.
+/// Whether another scheduler is attached than before although `enable_seq` is the same.
 fn is_uncounted(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> bool {
     let (Fact::Known(before), Fact::Known(now)) = (before, now) else {
         return false;
@@ -173,9 +169,9 @@ fn is_uncounted(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> bool {
         && now.enable_seq == before.enable_seq
 }
 
-fn agree(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> bool {
+fn is_same(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> bool {
     match (before, now) {
-        (Fact::Known(before), Fact::Known(now)) => before.agrees_with(now),
+        (Fact::Known(before), Fact::Known(now)) => before.equals_except_counters(now),
         (before, now) => before == now,
     }
 }

@@ -1,20 +1,22 @@
-//! Every check fails on a machine where nothing else is wrong, and passes on one where all is well.
+//! Every check passes on a machine without problems, and fails on one with a single problem.
 
 #![cfg(test)]
 
 use std::path::Path;
 
-use schedkit_core::{Finding, Severity, Status, Summary};
+use schedkit_core::{CheckStatus, Finding, Severity, Summary};
 use schedkit_host::capabilities::Capabilities;
 use schedkit_host::command_line::CommandLine;
-use schedkit_host::kconfig::{KernelConfig, Source};
+use schedkit_host::kconfig::{ConfigSource, KernelConfig};
 use schedkit_host::kernel::BpfJit;
 use schedkit_host::lockdown::Lockdown;
-use schedkit_host::preflight::{ImageNeeds, KernelFloor, Reach, Requirements, Socket, examine};
-use schedkit_host::rivals::Rival;
+use schedkit_host::other_managers::OtherManager;
+use schedkit_host::preflight::{
+    ImageRequirements, MinKernel, Reachability, Requirements, Socket, examine,
+};
 use schedkit_host::{Architecture, Fact, HostRoot, HostSnapshot};
 
-/// The contract, then ours.
+/// Those of the documented interface first.
 const SEVERITIES: &[(&str, Severity)] = &[
     ("kernel.version", Severity::Error),
     ("kernel.sched_ext", Severity::Error),
@@ -43,24 +45,24 @@ fn machine(name: &str) -> HostSnapshot {
     HostSnapshot::read(&HostRoot::at(fixtures.join(name)))
 }
 
-fn socket(path: &str, reach: Reach) -> Socket {
+fn socket(path: &str, reachability: Reachability) -> Socket {
     Socket {
         path: path.to_owned(),
-        reach,
+        reachability,
     }
 }
 
-fn refused() -> Reach {
-    Reach::Unreachable("connection refused".to_owned())
+fn refused() -> Reachability {
+    Reachability::Unreachable("connection refused".to_owned())
 }
 
-/// All that can be asked for, and all of it met by `ready-idle`.
+/// All requirements, met by `ready-idle`.
 fn requirements() -> Requirements {
     Requirements {
-        podman: socket("/run/podman/podman.sock", Reach::Reachable),
-        containerd: socket("/run/containerd/containerd.sock", Reach::Reachable),
-        image: Some(ImageNeeds {
-            kernel: KernelFloor::parse("6.18"),
+        podman: socket("/run/podman/podman.sock", Reachability::Reachable),
+        containerd: socket("/run/containerd/containerd.sock", Reachability::Reachable),
+        image: Some(ImageRequirements {
+            min_kernel: MinKernel::parse("6.18"),
             architectures: vec![Architecture::Arm64, Architecture::Amd64],
         }),
     }
@@ -69,11 +71,11 @@ fn requirements() -> Requirements {
 fn failed(findings: &[Finding]) -> Vec<&'static str> {
     let failed = findings
         .iter()
-        .filter(|finding| finding.status == Status::Fail);
+        .filter(|finding| finding.status == CheckStatus::Fail);
     failed.map(|finding| finding.id).collect()
 }
 
-fn config(source: Source, without: &str) -> Fact<KernelConfig> {
+fn config(source: ConfigSource, without: &str) -> Fact<KernelConfig> {
     let lines = "CONFIG_BPF=y\nCONFIG_BPF_SYSCALL=y\nCONFIG_BPF_JIT=y\nCONFIG_DEBUG_INFO_BTF=y\nCONFIG_SCHED_CLASS_EXT=y\n";
     let kept: Vec<&str> = lines.lines().filter(|line| *line != without).collect();
     Fact::Known(KernelConfig::parse(source, &kept.join("\n")).unwrap())
@@ -86,20 +88,20 @@ fn capabilities(mask: u64) -> Fact<Capabilities> {
 #[test]
 fn a_ready_machine_passes_everything_in_order() {
     let findings = examine(&machine("ready-idle"), &requirements());
-    let asked: Vec<_> = findings
+    let made: Vec<_> = findings
         .iter()
         .map(|finding| (finding.id, finding.severity))
         .collect();
-    assert_eq!(asked, SEVERITIES);
+    assert_eq!(made, SEVERITIES);
     for finding in &findings {
-        assert_eq!(finding.status, Status::Pass, "{finding:?}");
+        assert_eq!(finding.status, CheckStatus::Pass, "{finding:?}");
         assert_eq!(finding.remediation, None, "{finding:?}");
     }
     assert_eq!(Summary::of(&findings).passed, SEVERITIES.len());
 }
 
 #[test]
-fn without_an_image_nothing_is_asked_about_one() {
+fn without_an_image_its_checks_are_left_out() {
     let requirements = Requirements {
         image: None,
         ..requirements()
@@ -115,12 +117,12 @@ fn without_an_image_nothing_is_asked_about_one() {
 
 type Break = fn(&mut HostSnapshot, &mut Requirements);
 
-/// What breaks, and what fails because of it: one check, but for the sum of the two runtimes.
+/// A change of the machine, and the checks that fail because of it.
 const BREAKS: &[(Break, &[&str])] = &[
     (
-        |host, wants| {
+        |host, requirements| {
             host.kernel.release = Fact::Known("6.11.9".parse().unwrap());
-            wants.image = None;
+            requirements.image = None;
         },
         &["kernel.version"],
     ),
@@ -130,27 +132,27 @@ const BREAKS: &[(Break, &[&str])] = &[
     ),
     (|host, _| host.btf = Fact::Absent, &["kernel.btf"]),
     (
-        |host, _| host.btf = Fact::Strange("it is empty".to_owned()),
+        |host, _| host.btf = Fact::Malformed("it is empty".to_owned()),
         &["kernel.btf"],
     ),
     (
-        |host, _| host.config = config(Source::Proc, "CONFIG_BPF=y"),
+        |host, _| host.config = config(ConfigSource::Proc, "CONFIG_BPF=y"),
         &["kernel.config"],
     ),
     (
-        |host, _| host.config = config(Source::Proc, "CONFIG_BPF_SYSCALL=y"),
+        |host, _| host.config = config(ConfigSource::Proc, "CONFIG_BPF_SYSCALL=y"),
         &["kernel.config"],
     ),
     (
-        |host, _| host.config = config(Source::Proc, "CONFIG_BPF_JIT=y"),
+        |host, _| host.config = config(ConfigSource::Proc, "CONFIG_BPF_JIT=y"),
         &["kernel.config"],
     ),
     (
-        |host, _| host.config = config(Source::Proc, "CONFIG_DEBUG_INFO_BTF=y"),
+        |host, _| host.config = config(ConfigSource::Proc, "CONFIG_DEBUG_INFO_BTF=y"),
         &["kernel.config"],
     ),
     (
-        |host, _| host.config = config(Source::Proc, "CONFIG_SCHED_CLASS_EXT=y"),
+        |host, _| host.config = config(ConfigSource::Proc, "CONFIG_SCHED_CLASS_EXT=y"),
         &["kernel.config"],
     ),
     (
@@ -166,17 +168,17 @@ const BREAKS: &[(Break, &[&str])] = &[
         &["caps.cap_perfmon"],
     ),
     (
-        |_, wants| wants.podman.reach = refused(),
+        |_, requirements| requirements.podman.reachability = refused(),
         &["runtime.podman_socket"],
     ),
     (
-        |_, wants| wants.containerd.reach = refused(),
+        |_, requirements| requirements.containerd.reachability = refused(),
         &["runtime.containerd_socket"],
     ),
     (
-        |_, wants| {
-            wants.podman.reach = refused();
-            wants.containerd.reach = refused();
+        |_, requirements| {
+            requirements.podman.reachability = refused();
+            requirements.containerd.reachability = refused();
         },
         &[
             "runtime.podman_socket",
@@ -185,7 +187,7 @@ const BREAKS: &[(Break, &[&str])] = &[
         ],
     ),
     (
-        |host, _| host.config = config(Source::Modules("6.18.15".parse().unwrap()), ""),
+        |host, _| host.config = config(ConfigSource::Modules("6.18.15".parse().unwrap()), ""),
         &["kernel.config_file"],
     ),
     (
@@ -214,7 +216,7 @@ const BREAKS: &[(Break, &[&str])] = &[
     ),
     (
         |host, _| {
-            host.rivals = vec![Rival::Process {
+            host.other_managers = vec![OtherManager::Process {
                 pid: 640,
                 name: "scx_loader",
             }];
@@ -226,23 +228,27 @@ const BREAKS: &[(Break, &[&str])] = &[
         &["scheduler.attached"],
     ),
     (
-        |_, wants| wants.image.as_mut().unwrap().kernel = KernelFloor::parse("6.18.16"),
+        |_, requirements| {
+            requirements.image.as_mut().unwrap().min_kernel = MinKernel::parse("6.18.16");
+        },
         &["image.kernel"],
     ),
     (
-        |_, wants| wants.image.as_mut().unwrap().architectures = vec![Architecture::Arm64],
+        |_, requirements| {
+            requirements.image.as_mut().unwrap().architectures = vec![Architecture::Arm64];
+        },
         &["image.architecture"],
     ),
 ];
 
 #[test]
-fn every_check_fails_alone_and_says_what_to_do() {
+fn every_check_fails_alone_and_has_a_remedy() {
     for (number, (breaks, expected)) in BREAKS.iter().enumerate() {
-        let (mut host, mut wants) = (machine("ready-idle"), requirements());
-        breaks(&mut host, &mut wants);
-        let findings = examine(&host, &wants);
+        let (mut host, mut requirements) = (machine("ready-idle"), requirements());
+        breaks(&mut host, &mut requirements);
+        let findings = examine(&host, &requirements);
         assert_eq!(failed(&findings), *expected, "number {number}");
-        for finding in findings.iter().filter(|f| f.status == Status::Fail) {
+        for finding in findings.iter().filter(|f| f.status == CheckStatus::Fail) {
             let remedy = finding.remediation.as_deref().unwrap_or_default();
             assert!(
                 !remedy.is_empty() && !finding.detail.is_empty(),
@@ -257,7 +263,7 @@ fn every_check_fails_alone_and_says_what_to_do() {
 }
 
 #[test]
-fn a_failure_names_what_was_seen() {
+fn a_failure_names_what_was_observed() {
     let find = |name: &str, id: &str| {
         let findings = examine(&machine(name), &requirements());
         let found = findings.into_iter().find(|finding| finding.id == id);
@@ -282,7 +288,7 @@ fn a_failure_names_what_was_seen() {
         (
             "no-sched-ext",
             "image.kernel",
-            "6.12.48+deb13-amd64; the image wants 6.18 or newer",
+            "6.12.48+deb13-amd64; the image requirements_ 6.18 or newer",
         ),
         (
             "no-btf",
@@ -290,23 +296,23 @@ fn a_failure_names_what_was_seen() {
             "/sys/kernel/btf/vmlinux is not there",
         ),
         (
-            "garbage",
+            "malformed",
             "image.architecture",
             "this machine is vax; the image was made for arm64, amd64",
         ),
         (
-            "crowded",
+            "all-warnings",
             "scheduler.rivals",
             "scx.service, scx_loader (pid 640): may attach or detach a scheduler at any time",
         ),
         (
-            "crowded",
+            "all-warnings",
             "cpu.isolcpus",
             "isolcpus=managed_irq,2-3: most schedulers use these processors all the same",
         ),
     ] {
         let finding = find(name, id);
-        assert_eq!(finding.status, Status::Fail, "{name} {id}");
+        assert_eq!(finding.status, CheckStatus::Fail, "{name} {id}");
         assert_eq!(finding.detail, detail, "{name}");
     }
 }
@@ -318,13 +324,13 @@ fn whether_a_scheduler_is_attached_is_never_guessed() {
         sched_ext.ops = Fact::Absent;
     }
     for (host, status) in [
-        (machine("ready-idle"), Status::Pass),
-        (machine("ready-attached"), Status::Fail),
-        (nameless, Status::Fail),
-        (machine("partial"), Status::Skip),
-        (machine("garbage"), Status::Skip),
-        (machine("unreadable"), Status::Skip),
-        (machine("no-sched-ext"), Status::Skip),
+        (machine("ready-idle"), CheckStatus::Pass),
+        (machine("ready-attached"), CheckStatus::Fail),
+        (nameless, CheckStatus::Fail),
+        (machine("partial"), CheckStatus::Skip),
+        (machine("malformed"), CheckStatus::Skip),
+        (machine("unreadable"), CheckStatus::Skip),
+        (machine("no-sched-ext"), CheckStatus::Skip),
     ] {
         let findings = examine(&host, &requirements());
         let found = findings.iter().find(|one| one.id == "scheduler.attached");
@@ -333,8 +339,8 @@ fn whether_a_scheduler_is_attached_is_never_guessed() {
 }
 
 #[test]
-fn the_whole_crowd_fails_at_once_and_none_of_it_blocks() {
-    let findings = examine(&machine("crowded"), &requirements());
+fn all_warnings_together_do_not_block() {
+    let findings = examine(&machine("all-warnings"), &requirements());
     assert_eq!(
         failed(&findings),
         [
@@ -349,18 +355,18 @@ fn the_whole_crowd_fails_at_once_and_none_of_it_blocks() {
     assert_eq!(Summary::of(&findings).blocking, 0);
 }
 
-/// What is unknown is skipped with a reason; what must be seen to be true fails.
+/// Unknown values are skipped with a reason; what schedulers cannot read either fails.
 #[test]
-fn a_machine_that_tells_nothing_is_not_called_broken() {
-    let wants = Requirements {
-        podman: socket("/run/podman/podman.sock", Reach::Untried),
-        containerd: socket("/run/containerd/containerd.sock", Reach::Untried),
-        image: Some(ImageNeeds {
-            kernel: KernelFloor::Unstated,
+fn an_unreadable_machine_does_not_fail_as_a_whole() {
+    let unspecified = Requirements {
+        podman: socket("/run/podman/podman.sock", Reachability::NotChecked),
+        containerd: socket("/run/containerd/containerd.sock", Reachability::NotChecked),
+        image: Some(ImageRequirements {
+            min_kernel: MinKernel::Unspecified,
             architectures: Vec::new(),
         }),
     };
-    let findings = examine(&machine("unreadable"), &wants);
+    let findings = examine(&machine("unreadable"), &unspecified);
     assert_eq!(
         failed(&findings),
         ["kernel.btf", "kernel.config_file"],
@@ -371,13 +377,13 @@ fn a_machine_that_tells_nothing_is_not_called_broken() {
     }
     let skipped = Summary::of(&findings).skipped;
     assert_eq!(skipped, SEVERITIES.len() - 2 - 2, "{findings:?}");
-    let strange = Requirements {
-        image: Some(ImageNeeds {
-            kernel: KernelFloor::parse("the newest"),
+    let malformed = Requirements {
+        image: Some(ImageRequirements {
+            min_kernel: MinKernel::parse("the newest"),
             architectures: vec![Architecture::Amd64],
         }),
-        ..wants
+        ..unspecified
     };
-    let findings = examine(&machine("ready-idle"), &strange);
+    let findings = examine(&machine("ready-idle"), &malformed);
     assert_eq!(failed(&findings), [] as [&str; 0]);
 }

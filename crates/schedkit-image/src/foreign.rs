@@ -1,22 +1,18 @@
-//! Text from outside, made fit to stand in a sentence, and files from outside, never read whole
-//! without a limit.
+//! Text from outside, made safe to print, and files from outside, read with a size limit.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-pub use schedkit_core::foreign::{brief, printable, shortened};
+pub use schedkit_core::sanitize::{brief, printable, shortened};
 
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system said no.
     #[error("cannot be read")]
     Io(#[from] io::Error),
-    /// More than anything of this kind needs.
     #[error("has more than {0} bytes")]
     TooBig(usize),
-    /// Not text.
     #[error("is not UTF-8 text")]
     NotText,
 }
@@ -24,7 +20,7 @@ pub enum ReadError {
 /// The text of a file of at most `limit` bytes.
 ///
 /// # Errors
-/// When it cannot be read, is bigger or no text.
+/// When it cannot be read, is bigger, or is not UTF-8.
 pub fn read_file(path: &Path, limit: usize) -> Result<String, ReadError> {
     let mut bytes = Vec::new();
     File::open(path)?

@@ -1,24 +1,21 @@
-//! SHA-256, from the one crypto provider that the whole program has.
+//! SHA-256, from the crypto provider of the whole program.
 
 use aws_lc_rs::digest::{Context, SHA256};
 use schedkit_core::Digest;
 
-/// The digest of content that arrives in pieces.
+/// The digest of content that arrives in chunks.
 pub struct Hasher(Context);
 
 impl Hasher {
-    /// Before the first piece.
-    #[expect(clippy::new_without_default, reason = "a hasher is begun on purpose")]
+    #[expect(clippy::new_without_default, reason = "a hasher is started explicitly")]
     pub fn new() -> Self {
         Self(Context::new(&SHA256))
     }
 
-    /// The next piece.
-    pub fn update(&mut self, piece: &[u8]) {
-        self.0.update(piece);
+    pub fn update(&mut self, chunk: &[u8]) {
+        self.0.update(chunk);
     }
 
-    /// After the last piece.
     pub fn finish(self) -> Digest {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(self.0.finish().as_ref());
@@ -26,7 +23,7 @@ impl Hasher {
     }
 }
 
-/// The digest of content that is all here.
+/// The digest of content in memory.
 pub fn sha256(content: &[u8]) -> Digest {
     let mut hasher = Hasher::new();
     hasher.update(content);
@@ -38,11 +35,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_sha256_in_one_piece_and_in_many() {
+    fn the_hash_is_sha256_in_one_chunk_and_in_many() {
         let known = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256(b"abc").to_string(), known);
         let mut hasher = Hasher::new();
-        b"abc".chunks(1).for_each(|piece| hasher.update(piece));
+        b"abc".chunks(1).for_each(|chunk| hasher.update(chunk));
         assert_eq!(hasher.finish().to_string(), known);
     }
 }

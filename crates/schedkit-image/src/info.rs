@@ -1,7 +1,7 @@
-//! What an image says about itself, without fetching more of it than its description.
+//! The labels and platforms of an image, read from its manifest and configuration; no layer is
+//! fetched. `schedctl info` prints them.
 //!
-//! `schedctl info` prints it. All of it is the image's own word: nothing here has been verified
-//! but the digests, and nothing here decides anything.
+//! All of it is what the image claims: only the digests are verified, and nothing is decided here.
 
 mod config;
 
@@ -9,36 +9,33 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use schedkit_core::{Digest, ImageRef, PinnedRef};
+use serde::Serialize;
 
 use crate::foreign;
 use crate::registry::{Content, ContentError, Descriptor, Document, Index, Manifest};
 use crate::registry::{Platform, Registry, RegistryError, choose};
 use config::Config;
 
-/// No real description comes near it.
-const LARGEST_CONFIG: usize = 1024 * 1024;
-const LONGEST_FIELD: usize = 2000;
-const MOST_PLATFORMS: usize = 64;
+const MAX_CONFIG_BYTES: usize = 1024 * 1024;
+const MAX_FIELD_CHARACTERS: usize = 2000;
+const MAX_PLATFORMS: usize = 64;
 
-/// An image's description of itself. What it does not say is `None`, never empty.
+/// What an image claims about itself. A missing value is `None`, never an empty text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Info {
-    /// What the reference led to: the index, when there is one. This is what is signed.
+    /// Of the index, when there is one: this digest is signed.
     pub digest: Digest,
-    /// Every platform it has an image for.
     pub platforms: Vec<String>,
-    /// The platform that the rest is about.
+    /// The platform that the other fields describe.
     pub architecture: Option<String>,
     /// See `architecture`.
     pub os: Option<String>,
-    /// When it was built.
     pub created: Option<Timestamp>,
-    /// What its labels say.
     pub labels: Labels,
 }
 
 /// The labels that a scheduler image should have.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Labels {
     /// `org.opencontainers.image.title`.
     pub title: Option<String>,
@@ -65,45 +62,30 @@ pub struct Labels {
 /// Why an image could not be described.
 #[derive(Debug, thiserror::Error)]
 pub enum InfoError {
-    /// The registry.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// What it gave.
     #[error("{image} cannot be read")]
     Content {
-        /// Which image.
         image: PinnedRef,
-        /// What is wrong.
         #[source]
         source: ContentError,
     },
-    /// An index without anything for Linux.
     #[error("{image} has no image for Linux")]
-    NoLinux {
-        /// Which image.
-        image: PinnedRef,
-    },
-    /// An index inside an index.
-    #[error("{image} is an index inside an index, which nobody runs")]
-    Nested {
-        /// Which image.
-        image: PinnedRef,
-    },
-    /// Its configuration.
+    NoLinux { image: PinnedRef },
+    #[error("{image} is an index inside an index, which no runtime runs")]
+    Nested { image: PinnedRef },
     #[error("the configuration of {image} cannot be read")]
     Config {
-        /// Which image.
         image: PinnedRef,
-        /// What is wrong.
         #[source]
         source: serde_json::Error,
     },
 }
 
-/// Describes an image: as it is for `machine`, else as it is for the first Linux it has.
+/// Describes an image: the variant for `machine`, else the first for Linux.
 ///
 /// # Errors
-/// When the registry does not give it, or it is not what an image looks like.
+/// When the request fails or the content is no image.
 pub async fn info(
     registry: &impl Registry,
     image: &ImageRef,
@@ -112,15 +94,15 @@ pub async fn info(
     let document = registry.document(image).await?;
     let pinned = PinnedRef::new(image.repository().clone(), document.digest.clone());
     let (found, listed) = match content(&pinned, &document)? {
-        Content::Manifest(manifest) => (Found::alone(manifest), Vec::new()),
+        Content::Manifest(manifest) => (DescribedManifest::without_index(manifest), Vec::new()),
         Content::Index(index) => {
             let listed = platforms(&index);
-            (within(registry, &pinned, index, machine).await?, listed)
+            (from_index(registry, &pinned, index, machine).await?, listed)
         }
     };
     let blob = &found.manifest.config;
     let bytes = registry
-        .blob(pinned.repository(), blob, LARGEST_CONFIG)
+        .blob(pinned.repository(), blob, MAX_CONFIG_BYTES)
         .await?;
     let config = Config::parse(&bytes).map_err(|source| {
         let image = pinned.clone();
@@ -129,14 +111,14 @@ pub async fn info(
     Ok(describe(pinned.digest().clone(), listed, &found, &config))
 }
 
-/// A manifest, with the words of the index it was found in.
-struct Found {
+/// A manifest, with the annotations of the index that lists it.
+struct DescribedManifest {
     manifest: Manifest,
     index_annotations: BTreeMap<String, String>,
 }
 
-impl Found {
-    fn alone(manifest: Manifest) -> Self {
+impl DescribedManifest {
+    fn without_index(manifest: Manifest) -> Self {
         let index_annotations = BTreeMap::new();
         Self {
             manifest,
@@ -152,20 +134,20 @@ fn content(image: &PinnedRef, document: &Document) -> Result<Content, InfoError>
     })
 }
 
-async fn within(
+async fn from_index(
     registry: &impl Registry,
     image: &PinnedRef,
     index: Index,
     machine: &Platform,
-) -> Result<Found, InfoError> {
-    let Some(chosen) = nearest(&index, machine) else {
+) -> Result<DescribedManifest, InfoError> {
+    let Some(chosen) = best_entry(&index, machine) else {
         let image = image.clone();
         return Err(InfoError::NoLinux { image });
     };
     let image = PinnedRef::new(image.repository().clone(), chosen.digest.clone());
     let document = registry.manifest(&image).await?;
     match content(&image, &document)? {
-        Content::Manifest(manifest) => Ok(Found {
+        Content::Manifest(manifest) => Ok(DescribedManifest {
             manifest,
             index_annotations: index.annotations,
         }),
@@ -173,52 +155,61 @@ async fn within(
     }
 }
 
-/// Unlike what is run, what is looked at may be for another machine.
-fn nearest<'a>(index: &'a Index, machine: &Platform) -> Option<&'a Descriptor> {
+/// Unlike an image to run, an image to describe may be for another platform.
+fn best_entry<'a>(index: &'a Index, machine: &Platform) -> Option<&'a Descriptor> {
     let is_linux = |entry: &&Descriptor| {
         let platform = entry.platform.as_ref();
         platform.is_some_and(|platform| platform.os == "linux")
     };
-    let ours = choose(index, machine).ok();
-    ours.or_else(|| index.manifests.iter().find(is_linux))
+    let exact = choose(index, machine).ok();
+    exact.or_else(|| index.manifests.iter().find(is_linux))
 }
 
 fn platforms(index: &Index) -> Vec<String> {
     let mut names = Vec::new();
     for platform in index.manifests.iter().filter_map(|m| m.platform.as_ref()) {
         let name = platform.to_string();
-        // Build attestations ride along as images for a machine that nobody has.
-        let real = platform.os != "unknown";
-        if real && !names.contains(&name) && names.len() < MOST_PLATFORMS {
+        // Build attestations are listed as images for the platform unknown/unknown.
+        let is_image = platform.os != "unknown";
+        if is_image && !names.contains(&name) && names.len() < MAX_PLATFORMS {
             names.push(name);
         }
     }
     names
 }
 
-/// The configuration's labels come first, then what the manifest and the index are annotated with:
-/// builders write the same words in any of the three places.
-fn describe(digest: Digest, listed: Vec<String>, found: &Found, config: &Config) -> Info {
-    let word = |name: &str| {
+/// The configuration's labels come first, then the annotations of the manifest and of the index:
+/// builders write the same keys to any of the three.
+fn describe(
+    digest: Digest,
+    listed: Vec<String>,
+    found: &DescribedManifest,
+    config: &Config,
+) -> Info {
+    let label = |name: &str| {
         [
             &config.labels,
             &found.manifest.annotations,
             &found.index_annotations,
         ]
         .into_iter()
-        .find_map(|words| words.get(name).and_then(|text| field(text)))
+        .find_map(|labels| labels.get(name).and_then(|text| field(text)))
     };
-    let standard = |name: &str| word(&format!("org.opencontainers.image.{name}"));
+    let standard = |name: &str| label(&format!("org.opencontainers.image.{name}"));
     let architecture = config.architecture.as_deref().and_then(field);
     let os = config.os.as_deref().and_then(field);
-    let own = || match (&os, &architecture) {
+    let own_platform = || match (&os, &architecture) {
         (Some(os), Some(architecture)) => vec![format!("{os}/{architecture}")],
         _ => Vec::new(),
     };
     let created = standard("created").or_else(|| config.created.clone());
     Info {
         digest,
-        platforms: if listed.is_empty() { own() } else { listed },
+        platforms: if listed.is_empty() {
+            own_platform()
+        } else {
+            listed
+        },
         created: created.and_then(|text| text.parse().ok()),
         labels: Labels {
             title: standard("title"),
@@ -230,18 +221,18 @@ fn describe(digest: Digest, listed: Vec<String>, found: &Found, config: &Config)
             authors: standard("authors"),
             licenses: standard("licenses"),
             vendor: standard("vendor"),
-            kernel_min_version: word("org.schedkit.scheduler.kernel.min-version"),
+            kernel_min_version: label("org.schedkit.scheduler.kernel.min-version"),
         },
         architecture,
         os,
     }
 }
 
-/// Fit to print; nothing when there is nothing to print.
+/// Printable and cut to the limit; `None` when nothing is left.
 fn field(text: &str) -> Option<String> {
     let text: String = foreign::printable(text.trim())
         .chars()
-        .take(LONGEST_FIELD)
+        .take(MAX_FIELD_CHARACTERS)
         .collect();
     (!text.is_empty()).then_some(text)
 }

@@ -1,4 +1,4 @@
-//! From a name to trusted bytes.
+//! From the name of a scheduler to a verified image.
 //!
 //! ```text
 //! name ──catalog──▶ ImageRef ──registry::resolve──▶ PinnedRef ──signature::verify──▶ Verified
@@ -6,9 +6,9 @@
 //!                                                   trust::Policy ────┘
 //! ```
 //!
-//! Everything that comes in here (catalogs, registries, policies, signatures) is hostile until it
-//! is parsed: every body has a size cap, every wait an end, and what is said about it is cut and
-//! made printable before a person sees it. Nothing here knows of Kubernetes or of the kernel.
+//! All input (catalogs, registries, policies, signatures) is hostile until it is parsed: every body
+//! has a size limit, every request a timeout, and text from outside is cut and made printable
+//! before it is shown. Nothing here depends on Kubernetes or on the kernel.
 
 pub mod catalog;
 pub mod foreign;

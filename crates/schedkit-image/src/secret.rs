@@ -1,23 +1,21 @@
-//! Words that open doors: passwords and tokens. They are taken in here and shown to nobody but
-//! the one they are meant for; a log or an error cannot print them by accident.
+//! Passwords and tokens in a type that logs and errors cannot print by accident.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 use zeroize::Zeroize;
 
-/// A password or token. Wiped when dropped, as well as a program can: what a library copied on
-/// its way to the network is out of our hands.
+/// A password or token. Its memory is zeroed when it is dropped; copies that libraries made on the
+/// way to the network are not.
 #[derive(Clone)]
 pub struct Secret(String);
 
 impl Secret {
-    /// From now on nobody prints it.
     pub fn new(text: String) -> Self {
         Self(text)
     }
 
-    /// The text itself, for the one place that must send it.
+    /// The text itself, for the code that sends it.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,30 +1,30 @@
-//! Whether an image was signed by someone whom the policy trusts.
+//! Verifies that an image was signed by someone whom the policy trusts.
 //!
 //! ```text
-//!  PinnedRef ──find──▶ Candidate ──keyed / keyless──▶ Verified
-//!              │                        │
-//!         the registry             trust::Policy      otherwise a Refusal for each candidate
+//!  PinnedRef ──find──▶ FoundSignature ──by_key / by_certificate──▶ Verified
+//!              │                                │
+//!         the registry                    trust::Policy      otherwise a Refusal per signature
 //! ```
 //!
-//! Everything is verified here, offline, from what the registry holds and the policy says; no log
-//! and no identity provider is asked. The rule that all of it serves: **never accept what cosign
-//! would refuse**. Where we are stricter, `docs/trust.md` has the case and its reason.
+//! Everything is verified offline, from what the registry holds and the policy says; no log and no
+//! identity provider is contacted. The rule: **never accept what cosign refuses**. Where we are
+//! stricter, `docs/trust.md` has the case and its reason.
 
 mod bundle;
-mod candidate;
+mod by_certificate;
+mod by_key;
 mod certificate;
-mod claim;
-mod crowd;
+mod concurrency;
 mod find;
-mod keyed;
-mod keyless;
+mod found;
 mod log_entry;
+mod payload;
 mod refusal;
-mod simple;
+mod simple_signing;
 mod verdict;
 mod verify;
 
-pub use candidate::{CandidateName, Source};
+pub use found::{SignatureId, SignatureSource};
 pub use refusal::Refusal;
 pub use verdict::{Evidence, Format, LogEvidence, Signer, Trusted, Verified, Waived, waive};
-pub use verify::{RefusedCandidate, VerifyError, verify};
+pub use verify::{RefusedSignature, VerifyError, verify};

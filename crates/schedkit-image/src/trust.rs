@@ -1,7 +1,8 @@
-//! Whom we believe: the trust policy, its keys and identities, and the roots they rest on.
+//! The trust policy: its keys and identities, and the trusted roots that identities are verified
+//! with.
 //!
-//! A policy is read once, checked to the last word, and never changes afterwards. Nothing here
-//! talks to a network, and nothing here looks at an image: that is `signature`'s work.
+//! A policy is read once, checked completely, and never changes afterwards. Nothing here uses the
+//! network or reads an image: `signature` does that.
 
 mod go_syntax;
 mod key;
@@ -13,8 +14,10 @@ mod root;
 pub use go_syntax::SyntaxError;
 pub use key::{KeyError, KeyKind, PublicKey, WrongSignature};
 pub use pattern::{Pattern, PatternError};
-pub use policy::{Identity, LogForKeys, NamedKey, Policy, Rule, Warning};
-pub use policy_file::{Fault, KeyFileError, Misplaced, PolicyError, PolicyFile, RootFileError};
+pub use policy::{Identity, LogForKeys, NamedKey, Policy, PolicyWarning, Rule};
+pub use policy_file::{
+    KeyFileError, LocatedFault, PolicyError, PolicyFault, PolicyFile, RootFileError,
+};
 pub use root::{RootError, RootOrigin, TrustRoot};
 
-pub(crate) use root::{NarrowError, moment};
+pub(crate) use root::{NarrowError, certificate_time};

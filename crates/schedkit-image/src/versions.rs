@@ -1,9 +1,7 @@
-//! The tags of a repository in the order in which a person reads versions.
+//! The tags of a repository, sorted as versions. `schedctl versions` prints them, the newest last.
 //!
-//! `schedctl versions` prints them, the newest last, where the eye is. First come words (`main`,
-//! `nightly`), then versions by their numbers (`1.9` before `1.10`, `1.0-rc1` before `1.0`), and
-//! `latest` at the end, because it is newer than everything or means to be. Tags under which
-//! signatures are kept are no versions and are left out.
+//! First come names (`main`, `nightly`), then versions by their numbers (`1.9` before `1.10`,
+//! `1.0-rc1` before `1.0`), then `latest`. Tags that hold signatures are left out.
 
 use std::cmp::Ordering;
 
@@ -14,7 +12,7 @@ use crate::registry::{Registry, RegistryError};
 /// All versions of an image, the newest last.
 ///
 /// # Errors
-/// When the registry cannot be asked or does not have the repository.
+/// When the request fails or the registry does not have the repository.
 pub async fn versions(
     registry: &impl Registry,
     repository: &Repository,
@@ -22,7 +20,7 @@ pub async fn versions(
     Ok(sorted(registry.tags(repository).await?))
 }
 
-/// Versions among these tags, the newest last, each once.
+/// The versions among these tags, the newest last, each once.
 pub fn sorted(mut tags: Vec<Tag>) -> Vec<Tag> {
     tags.retain(|tag| !is_attachment(tag.as_str()));
     tags.sort_by(|a, b| compare(a.as_str(), b.as_str()));
@@ -39,19 +37,19 @@ fn is_attachment(tag: &str) -> bool {
     hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Where a tag stands as a whole.
+/// The groups of tags, in their order.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Shelf {
-    Word,
+enum TagGroup {
+    Name,
     Version,
     Latest,
 }
 
-fn shelf(tag: &str) -> Shelf {
+fn group(tag: &str) -> TagGroup {
     match tag {
-        "latest" => Shelf::Latest,
-        _ if numbers(tag).starts_with(|first: char| first.is_ascii_digit()) => Shelf::Version,
-        _ => Shelf::Word,
+        "latest" => TagGroup::Latest,
+        _ if numbers(tag).starts_with(|first: char| first.is_ascii_digit()) => TagGroup::Version,
+        _ => TagGroup::Name,
     }
 }
 
@@ -65,16 +63,16 @@ fn numbers(tag: &str) -> &str {
 
 fn compare(a: &str, b: &str) -> Ordering {
     let by_text = || a.cmp(b);
-    shelf(a)
-        .cmp(&shelf(b))
-        .then_with(|| match shelf(a) {
-            Shelf::Version => compare_versions(numbers(a), numbers(b)),
-            Shelf::Word | Shelf::Latest => Ordering::Equal,
+    group(a)
+        .cmp(&group(b))
+        .then_with(|| match group(a) {
+            TagGroup::Version => compare_versions(numbers(a), numbers(b)),
+            TagGroup::Name | TagGroup::Latest => Ordering::Equal,
         })
         .then_with(by_text)
 }
 
-/// What follows the first `-` comes before the version itself, as semantic versioning has it.
+/// A version with a `-` comes before the same version without, as in semantic versioning.
 fn compare_versions(a: &str, b: &str) -> Ordering {
     let split = |text| match str::split_once(text, '-') {
         Some((core, early)) => (core, Some(early)),
@@ -89,8 +87,8 @@ fn compare_versions(a: &str, b: &str) -> Ordering {
     })
 }
 
-/// Run by run: digits as a number, anything else as text; the shorter of two that begin alike is
-/// the lower.
+/// Compares run by run: digits as a number, anything else as text; a prefix comes before the longer
+/// text.
 fn compare_runs(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a, b);
     while !a.is_empty() && !b.is_empty() {
@@ -112,14 +110,14 @@ fn is_number(run: &str) -> bool {
     run.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// The longest beginning that is all digits or has none. Tags are ASCII.
+/// Splits after the longest prefix that is all digits or has none. Tags are ASCII.
 fn run(text: &str) -> (&str, &str) {
     let digits = is_number(text);
     let other = |character: char| character.is_ascii_digit() != digits;
     text.split_at(text.find(other).unwrap_or(text.len()))
 }
 
-/// A tag can hold numbers that no machine word does.
+/// Numbers in a tag can be larger than any integer type.
 fn compare_numbers(a: &str, b: &str) -> Ordering {
     let (a, b) = (a.trim_start_matches('0'), b.trim_start_matches('0'));
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
@@ -136,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_stand_in_the_order_of_their_numbers() {
+    fn versions_are_sorted_by_their_numbers() {
         let order = [
             "main",
             "nightly",
@@ -178,9 +176,9 @@ mod tests {
     }
 
     proptest! {
-        /// A sort panics or scrambles when its order is none; few letters make many near misses.
+        /// `sort_by` may panic when the order is not total; few letters make many near misses.
         #[test]
-        fn the_order_is_one(a in "[v0-2.a-]{1,6}", b in "[v0-2.a-]{1,6}", c in "[v0-2.a-]{1,6}") {
+        fn the_order_is_total(a in "[v0-2.a-]{1,6}", b in "[v0-2.a-]{1,6}", c in "[v0-2.a-]{1,6}") {
             prop_assert_eq!(compare(&a, &b), compare(&b, &a).reverse());
             prop_assert_eq!(compare(&a, &b) == Ordering::Equal, a == b);
             if compare(&a, &b).is_le() && compare(&b, &c).is_le() {

@@ -1,4 +1,4 @@
-//! A container of ours as a runtime shows it.
+//! A container that schedctl created, as a runtime lists it.
 
 use std::fmt;
 
@@ -7,63 +7,53 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::Record;
 
-/// Under which name a runtime knows a container; its own choice, opaque to us.
+/// The id that a runtime gave a container; opaque to us.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ContainerId(String);
 
-/// One container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
-    /// The runtime's name for it.
     pub id: ContainerId,
-    /// What people call it.
     pub name: String,
-    /// What whoever started it wrote down about it.
+    /// From its labels.
     pub record: Record,
-    /// The image as the runtime names it.
+    /// As the runtime names it.
     pub image: String,
-    /// The image's id in the runtime's own store, where it has one.
+    /// The image's id in the runtime's store, where it has one.
     pub image_id: Option<String>,
-    /// What it does now.
-    pub state: State,
+    pub state: ContainerState,
 }
 
-/// What a container does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Made, and not started yet.
+pub enum ContainerState {
+    /// Not started yet.
     Created,
-    /// Its process runs.
     Running {
-        /// In the host's numbers.
+        /// In the host's PID namespace.
         pid: u32,
-        /// Since when, where the runtime tells.
+        /// `None` where the runtime does not report it.
         started: Option<Timestamp>,
     },
-    /// Its process is gone.
     Exited(ExitCode),
-    /// Something else, in the runtime's words.
+    /// Another state, under the runtime's name for it.
     Other(String),
 }
 
-/// How a process ended: its own code, or 128 and the signal's number.
+/// The exit code of a process, or 128 plus the number of the signal that ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExitCode(pub i32);
 
 impl ContainerId {
-    /// From the runtime's answer.
     pub fn new(id: impl Into<String>) -> Self {
         Self(id.into())
     }
 
-    /// All of it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// As much as people need to tell two of them apart: twelve digits of a hash; of a name that
-    /// somebody chose, all of it.
+    /// The first twelve digits of a hash, or the whole of a chosen name.
     pub fn short(&self) -> &str {
         match self.0.get(..12) {
             Some(short) if self.0.chars().all(|c| c.is_ascii_hexdigit()) => short,
@@ -73,11 +63,11 @@ impl ContainerId {
 }
 
 impl Container {
-    /// The process of the scheduler, while it runs.
+    /// The process id of the scheduler, while it runs.
     pub fn pid(&self) -> Option<u32> {
         match self.state {
-            State::Running { pid, .. } => Some(pid),
-            State::Created | State::Exited(_) | State::Other(_) => None,
+            ContainerState::Running { pid, .. } => Some(pid),
+            ContainerState::Created | ContainerState::Exited(_) | ContainerState::Other(_) => None,
         }
     }
 }

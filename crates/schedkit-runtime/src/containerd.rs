@@ -1,23 +1,23 @@
-//! containerd, by its gRPC API on its unix socket (1.6, 1.7 and 2.x).
+//! The driver for containerd 1.6, 1.7 and 2.x: its gRPC API on its unix socket.
 //!
 //! ```text
 //! pull.rs ─▶ parts.rs config.rs (pure)   create.rs ─▶ spec.rs (pure) host.rs   task.rs ─▶ log.rs
 //!    ├─▶ upload.rs  content store           │                          listing.rs │
 //!    ├─▶ unpack.rs  snapshots               │                              │      │
 //!    └─▶ lease.rs ──────────────────────────┴────────▶ session.rs ◀────────┴──────┘
-//!                                                       └─▶ fault.rs
+//!                                                       └─▶ call_error.rs
 //! ```
 //!
-//! containerd has no idea of registries, logs or restarts: its clients do all that. What we make
-//! is in the namespace `schedkit`; what the older schedctl made is there as well, without our
-//! labels, and is listed and ended like ours. What the kubelet runs is in another one and is only
-//! looked at (`kubernetes.rs`).
+//! containerd does not use registries, write logs or restart containers: its clients do. Our objects
+//! are in the namespace `schedkit`. Those of the older schedctl are in it as well, without our labels,
+//! and are listed and ended like ours. The kubelet's containers are in another namespace and are only
+//! read (`kubernetes.rs`).
 
 mod api;
+mod call_error;
 mod chain;
 mod config;
 mod create;
-mod fault;
 mod host;
 mod kubernetes;
 mod lease;
@@ -44,63 +44,57 @@ use schedkit_image::signature::Trusted;
 use tokio::sync::OnceCell;
 use tonic::transport::Channel;
 
-pub use self::kubernetes::{PodContainer, PodName, Sought, pod_containers};
-pub use self::session::Version;
+pub use self::kubernetes::{PodContainer, PodContainerQuery, PodName, pod_containers};
+pub use self::session::ContainerdVersion;
 
 use self::log::Log;
 use self::pull::Pull;
-use self::session::Session;
+use self::session::{NAMESPACE, Session};
 use self::task::Task;
 use crate::container::{Container, ContainerId, ExitCode};
-use crate::driver::{After, Driver, DriverError, Piece, Progress, Pulled, Until};
+use crate::driver::{After, Driver, DriverError, OutputChunk, PullProgress, Pulled, Until};
 use crate::launch::Launch;
 
-/// Whose containers these are.
-const NAMESPACE: &str = "schedkit";
-
-/// What the driver is told from outside.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// containerd's socket.
+pub struct ContainerdConfig {
     pub socket: PathBuf,
-    /// A folder for what schedulers write.
-    pub logs: PathBuf,
-    /// Bytes that all layers of an image may have together.
-    pub most_bytes: u64,
+    /// For the output of schedulers.
+    pub log_folder: PathBuf,
+    /// For all layers of an image together.
+    pub max_image_bytes: u64,
 }
 
-/// containerd on this machine.
 #[derive(Debug)]
 pub struct Containerd {
-    settings: Settings,
+    config: ContainerdConfig,
     registry: Arc<Client>,
     channel: OnceCell<Channel>,
 }
 
-impl Default for Settings {
+impl Default for ContainerdConfig {
     fn default() -> Self {
         Self {
             socket: "/run/containerd/containerd.sock".into(),
-            logs: "/var/log/schedctl".into(),
-            most_bytes: 64 << 30,
+            log_folder: "/var/log/schedctl".into(),
+            max_image_bytes: 64 << 30,
         }
     }
 }
 
-/// Asks who is there.
+/// Checks that containerd responds on this socket.
 ///
 /// # Errors
-/// When nobody is, or somebody else.
-pub async fn ping(socket: &Path) -> Result<Version, DriverError> {
+/// When no service listens, or one that is not containerd.
+pub async fn ping(socket: &Path) -> Result<ContainerdVersion, DriverError> {
     let (_, version) = session::connect(socket).await?;
     Ok(version)
 }
 
 impl Containerd {
-    /// A driver. Nothing is asked before it is needed.
-    pub fn new(settings: Settings, registry: Arc<Client>) -> Self {
+    /// Connects when it is first used.
+    pub fn new(config: ContainerdConfig, registry: Arc<Client>) -> Self {
         Self {
-            settings,
+            config,
             registry,
             channel: OnceCell::new(),
         }
@@ -108,7 +102,7 @@ impl Containerd {
 
     async fn session(&self, attempt: String) -> Result<Session, DriverError> {
         let connect = async || {
-            let (channel, _) = session::connect(&self.settings.socket).await?;
+            let (channel, _) = session::connect(&self.config.socket).await?;
             Ok::<_, DriverError>(channel)
         };
         let channel = self.channel.get_or_try_init(connect).await?.clone();
@@ -116,7 +110,7 @@ impl Containerd {
     }
 
     fn task<'a>(&self, session: &'a Session, id: &'a ContainerId) -> Task<'a> {
-        let log = Log::of(&self.settings.logs, id.as_str());
+        let log = Log::of(&self.config.log_folder, id.as_str());
         Task { session, id, log }
     }
 }
@@ -125,7 +119,7 @@ impl Driver for Containerd {
     async fn pull(
         &self,
         image: &Trusted,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Pulled, DriverError> {
         let image = image.image();
         let session = self.session(format!("pull {image}")).await?;
@@ -133,13 +127,13 @@ impl Driver for Containerd {
             session: &session,
             registry: &self.registry,
             image,
-            limit: self.settings.most_bytes,
+            limit: self.config.max_image_bytes,
         };
         pull.run(progress).await
     }
 
     async fn create(&self, launch: &Launch) -> Result<ContainerId, DriverError> {
-        let attempt = format!("make a container for {}", launch.scheduler());
+        let attempt = format!("create a container for {}", launch.scheduler());
         let session = self.session(attempt).await?;
         create::create(&session, launch, Path::new("/")).await
     }
@@ -156,20 +150,20 @@ impl Driver for Containerd {
 
     async fn list(&self) -> Result<Vec<Container>, DriverError> {
         let session = self.session("list its containers".to_owned()).await?;
-        let listed = listing::ask(&session).await?.into_iter();
-        let ours = |(theirs, task)| listing::container(theirs, task, Path::new("/proc"));
-        Ok(listed.map(ours).collect())
+        let listed = listing::list(&session).await?.into_iter();
+        let convert = |(container, task)| listing::container(container, task, Path::new("/proc"));
+        Ok(listed.map(convert).collect())
     }
 
     async fn output(
         &self,
         id: &ContainerId,
         until: Until,
-        take: &mut dyn FnMut(Piece<'_>),
+        on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
-        let session = self.session(format!("read what {id} wrote")).await?;
+        let session = self.session(format!("read the output of {id}")).await?;
         let task = self.task(&session, id);
-        task.output(until, Path::new("/proc"), take).await
+        task.output(until, Path::new("/proc"), on_output).await
     }
 
     async fn end(

@@ -1,8 +1,8 @@
-//! What a container runtime does for us.
+//! The interface to a container runtime.
 //!
-//! Implemented by Podman, containerd and a recording one for tests. Every method is safe to call
-//! again after a crash, and safe to drop while it runs: what is half made carries our labels, is
-//! found by `list` and goes with `end`.
+//! Implemented for Podman, containerd and, in tests, by a recording driver. Every method may be
+//! called again after a crash and is cancel-safe: a container that is only partly created has our
+//! labels, so that `list` returns it and `end` removes it.
 
 mod error;
 mod remedy;
@@ -14,41 +14,38 @@ pub use error::{DriverError, Runtime};
 use crate::container::{Container, ContainerId, ExitCode};
 use crate::launch::Launch;
 
-/// A container runtime.
 #[expect(async_fn_in_trait, reason = "used with static dispatch in one task")]
 pub trait Driver {
-    /// Has exactly these bytes in the runtime's store; asks a registry only when they are not.
+    /// Ensures that the image is in the runtime's store; pulls it only when it is not.
     async fn pull(
         &self,
         image: &Trusted,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Pulled, DriverError>;
 
-    /// Makes a container of an image that was pulled. Nothing runs yet.
+    /// Creates a container of a pulled image without starting it.
     async fn create(&self, launch: &Launch) -> Result<ContainerId, DriverError>;
 
-    /// Does everything that a start needs except the start itself, so that the start is short and
-    /// what would make it fail is found before.
+    /// Prepares the start, so that the start itself is short and most failures happen before it.
     async fn ready(&self, id: &ContainerId) -> Result<(), DriverError>;
 
     /// Starts a container that was created or that has ended.
     async fn start(&self, id: &ContainerId) -> Result<(), DriverError>;
 
-    /// All containers of ours, running or not, the oldest first.
+    /// All containers of schedctl, running or not, the oldest first.
     async fn list(&self) -> Result<Vec<Container>, DriverError>;
 
-    /// What the container's process wrote, from its latest start on. `Until::Exit` goes on until
-    /// it ends, and tells how.
+    /// Passes on the output of the container's process since its latest start. With `Until::Exit` it
+    /// continues until the process exits, and returns the exit code.
     async fn output(
         &self,
         id: &ContainerId,
         until: Until,
-        take: &mut dyn FnMut(Piece<'_>),
+        on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError>;
 
-    /// Ends the container's process, SIGTERM first, SIGKILL after the grace; then keeps the
-    /// container for another start or removes it with all that belongs to it. A container that is
-    /// gone already is no error.
+    /// Ends the container's process with SIGTERM, and with SIGKILL after the grace period; then keeps
+    /// the container for another start or removes it. A container that does not exist is no error.
     async fn end(
         &self,
         id: &ContainerId,
@@ -57,61 +54,49 @@ pub trait Driver {
     ) -> Result<(), DriverError>;
 }
 
-/// Whether a pull had to fetch.
+/// The result of a pull.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
-    /// It was all there.
+    /// The image was in the store.
     Cached,
-    /// It was fetched.
     Fetched,
 }
 
-/// How far a pull is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// So many bytes of so many.
+pub enum PullProgress {
     Bytes {
-        /// Here.
         received: u64,
-        /// In all.
         total: u64,
     },
-    /// What the runtime says it does; printable.
+    /// A message of the runtime; printable.
     Note(String),
 }
 
-/// How long to listen.
+/// How long to follow the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// What there is now.
+    /// Only the present output.
     Now,
-    /// Until the process ends.
     Exit,
 }
 
 /// What becomes of a container whose process has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// It can be started again.
     Keep,
-    /// It goes.
     Remove,
 }
 
-/// Some of what a process wrote.
+/// A part of the output of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece<'a> {
-    /// Where to.
-    pub stream: Stream,
-    /// What; hostile until printed with care.
+pub struct OutputChunk<'a> {
+    pub stream: OutputStream,
+    /// Untrusted: sanitize before printing.
     pub bytes: &'a [u8],
 }
 
-/// Where a process writes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output.
-    Out,
-    /// Standard error.
-    Err,
+pub enum OutputStream {
+    Stdout,
+    Stderr,
 }

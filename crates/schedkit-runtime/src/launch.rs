@@ -1,12 +1,12 @@
-//! A scheduler that is to run: which bytes, with which words, under which name.
+//! What to start: a trusted image, its arguments and the name of the scheduler.
 
 use schedkit_core::ImageRef;
 use schedkit_image::signature::Trusted;
 
-/// Runtimes keep labels short; what is longer than this is a file's business.
-const LONGEST_ARGS: usize = 3000;
+/// The arguments are stored in a label, and runtimes limit the length of labels.
+const MAX_ARGS: usize = 3000;
 
-/// What to start. Exactly this: nothing is left to be decided.
+/// Everything that a driver needs to know to create a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     scheduler: String,
@@ -15,25 +15,22 @@ pub struct Launch {
     args: Vec<String>,
 }
 
-/// Why something cannot be started.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    /// More than a label can hold.
     #[error(
-        "the scheduler's arguments have {0} bytes, and {LONGEST_ARGS} is the limit: put them into \
+        "the scheduler's arguments have {0} bytes, and {MAX_ARGS} is the limit: put them into \
          a file that the scheduler reads"
     )]
     ArgsTooLong(usize),
-    /// The end of a string to the kernel.
     #[error("the scheduler's arguments contain a zero byte")]
     ZeroByte,
 }
 
 impl Launch {
-    /// `scheduler` is what people call it, such as `scx_lavd`; `requested` what they asked for.
+    /// `scheduler` is its name, such as `scx_lavd`; `requested` the reference before it was pinned.
     ///
     /// # Errors
-    /// When the arguments are too long, or cannot be arguments.
+    /// When the arguments are too long or contain a zero byte.
     pub fn new(
         scheduler: String,
         requested: ImageRef,
@@ -44,7 +41,7 @@ impl Launch {
             return Err(LaunchError::ZeroByte);
         }
         let length = serde_json::json!(args).to_string().len();
-        if length > LONGEST_ARGS {
+        if length > MAX_ARGS {
             return Err(LaunchError::ArgsTooLong(length));
         }
         Ok(Self {
@@ -55,22 +52,20 @@ impl Launch {
         })
     }
 
-    /// What people call it.
     pub fn scheduler(&self) -> &str {
         &self.scheduler
     }
 
-    /// The reference that was asked for, before it was pinned.
+    /// The reference before it was pinned.
     pub fn requested(&self) -> &ImageRef {
         &self.requested
     }
 
-    /// The bytes.
     pub fn image(&self) -> &Trusted {
         &self.image
     }
 
-    /// What is appended to the image's entrypoint.
+    /// Appended to the image's entrypoint.
     pub fn args(&self) -> &[String] {
         &self.args
     }
@@ -92,15 +87,15 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_cannot_be_kept_are_refused() {
+    fn invalid_arguments_are_refused() {
         assert_eq!(with(&["a\0b"]), Err(LaunchError::ZeroByte));
         let quotes_and_brackets = 4;
-        let longest = "x".repeat(LONGEST_ARGS - quotes_and_brackets);
+        let longest = "x".repeat(MAX_ARGS - quotes_and_brackets);
         assert_eq!(with(&[&longest]).unwrap().args(), [longest.as_str()]);
         let longer = format!("{longest}x");
         let error = with(&[&longer]).unwrap_err();
-        assert_eq!(error, LaunchError::ArgsTooLong(LONGEST_ARGS + 1));
+        assert_eq!(error, LaunchError::ArgsTooLong(MAX_ARGS + 1));
         assert!(error.to_string().contains("put them into a file"));
-        assert!(with(&["two words", "line\nbreak", ""]).is_ok());
+        assert!(with(&["two parts", "line\nbreak", ""]).is_ok());
     }
 }

@@ -6,10 +6,9 @@
 //!                                └───── end (keep or remove) ─┘
 //! ```
 //!
-//! A [`Driver`] does what it is told and tells what it sees. It never decides what should run,
-//! and it knows nothing of the kernel: a container that runs is not yet a scheduler that is
-//! attached. Everything about a container that a later run must know is in its labels
-//! ([`record`]): nothing is kept elsewhere.
+//! A [`Driver`] runs containers and reports their state. It does not decide what should run and does
+//! not read the kernel's state: a running container is not yet an attached scheduler. Everything that
+//! a later command must know about a container is in its labels ([`record`]).
 
 pub mod container;
 pub mod containerd;
@@ -19,9 +18,11 @@ mod mounts;
 pub mod podman;
 pub mod record;
 
-pub use container::{Container, ContainerId, ExitCode, State};
+pub use container::{Container, ContainerId, ContainerState, ExitCode};
 pub use containerd::Containerd;
-pub use driver::{After, Driver, DriverError, Piece, Progress, Pulled, Stream, Until};
+pub use driver::{
+    After, Driver, DriverError, OutputChunk, OutputStream, PullProgress, Pulled, Until,
+};
 pub use launch::{Launch, LaunchError};
 pub use podman::Podman;
 pub use record::{Record, Trust};

@@ -1,38 +1,35 @@
-//! Which folders of the host a scheduler sees, at the same place. Called by the drivers.
+//! The folders of the host that are mounted into a container, at the same path. Used by both drivers.
 
 use std::fs;
 use std::path::Path;
 
 use crate::driver::DriverError;
 
-/// Where schedulers keep the sockets of their statistics.
+/// Sockets for the statistics of schedulers.
 const SCX: &str = "/var/run/scx";
-/// Shown where the host has them: the kernel's configuration for libbpf on systems without
-/// `/proc/config.gz`, and file systems that a new `/sys` lacks: libbpf pins into the first and looks
-/// up tracepoints in the second.
-const IF_THERE: [(&str, Access); 3] = [
+/// Mounted where the host has them: the kernel's configuration for libbpf on systems without
+/// `/proc/config.gz`, and two file systems that a new `/sys` lacks: libbpf pins objects in the first
+/// and reads tracepoints in the second.
+const IF_PRESENT: [(&str, Access); 3] = [
     ("/boot", Access::ReadOnly),
     ("/sys/fs/bpf", Access::ReadWrite),
     ("/sys/kernel/tracing", Access::ReadWrite),
 ];
 
-/// One folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
     /// On the host and in the container.
     pub(crate) path: &'static str,
-    /// What the scheduler may do there.
     pub(crate) access: Access,
 }
 
-/// What may be done in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     ReadOnly,
     ReadWrite,
 }
 
-/// The folders, made where they may be missing. `root` is the host's `/`.
+/// Lists the folders and creates `/var/run/scx` if it is missing. `root` is the host's `/`.
 pub(crate) fn prepare(root: &Path) -> Result<Vec<Mount>, DriverError> {
     let on_host = |path: &str| root.join(path.trim_start_matches('/'));
     let scx = on_host(SCX);
@@ -41,9 +38,9 @@ pub(crate) fn prepare(root: &Path) -> Result<Vec<Mount>, DriverError> {
         path: SCX,
         access: Access::ReadWrite,
     }];
-    let there = |(path, _): &(&str, Access)| on_host(path).is_dir();
-    let shown = IF_THERE.into_iter().filter(there);
-    mounts.extend(shown.map(|(path, access)| Mount { path, access }));
+    let is_present = |(path, _): &(&str, Access)| on_host(path).is_dir();
+    let present = IF_PRESENT.into_iter().filter(is_present);
+    mounts.extend(present.map(|(path, access)| Mount { path, access }));
     Ok(mounts)
 }
 
@@ -52,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn boot_is_shown_where_there_is_one() {
+    fn only_existing_folders_are_mounted() {
         let root = tempfile::tempdir().unwrap();
         let paths = || {
             let mounts = prepare(root.path()).unwrap();
@@ -67,12 +64,12 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_named() {
+    fn a_folder_that_cannot_be_created_is_named() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("var"), "").unwrap();
-        let said = prepare(root.path()).unwrap_err().to_string();
+        let error = prepare(root.path()).unwrap_err().to_string();
         let path = root.path().join("var/run/scx");
         let expected = format!("cannot make {} for the scheduler", path.display());
-        assert_eq!(said, expected);
+        assert_eq!(error, expected);
     }
 }

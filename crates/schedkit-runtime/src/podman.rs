@@ -1,117 +1,105 @@
-//! Podman, by libpod's REST API on its unix socket (4.0 and later).
+//! The driver for Podman 4.0 and later: libpod's REST API on its unix socket.
 //!
 //! ```text
-//! pull.rs ─┐                 ┌─ target.rs   what is asked
-//! create.rs ├─▶ wire.rs ──▶ ─┤
-//! output.rs │   (one call,   └─ reply.rs    what a refusal means
-//! end.rs   ─┘    one end)
+//! pull.rs  ─┐                  ┌─ target.rs    path and query of a request
+//! create.rs ├─▶ client.rs ──▶ ─┤
+//! output.rs │   (one request,  └─ response.rs  its result, errors of libpod
+//! end.rs   ─┘    one connection)
 //!    │
 //!    └─ image.rs  pull_stream.rs  spec.rs  listing.rs  inspected.rs  frames.rs: pure
 //! ```
 //!
-//! Every call has its own connection: a unix socket costs nothing, and what is dropped half way
-//! leaves no other call behind it.
+//! Every request has its own connection: connecting to a unix socket is cheap, and a cancelled
+//! request does not block another one.
 
+mod client;
 mod create;
 mod end;
 mod frames;
 mod image;
 mod inspected;
 mod listing;
-mod login;
 mod output;
 mod pull;
 mod pull_stream;
-mod reply;
+mod registry_auth;
+mod response;
 mod spec;
 mod target;
-mod wire;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hyper::Method;
-use schedkit_core::foreign::brief;
+use schedkit_core::sanitize::brief;
 use schedkit_image::registry::{Credentials, Hosts};
 use schedkit_image::signature::Trusted;
 
+pub use self::client::Timeouts;
+
+use self::client::{ApiClient, ApiRequest};
 use self::target::Target;
-use self::wire::{Ask, Wire};
 use crate::container::{Container, ContainerId, ExitCode};
-use crate::driver::{After, Driver, DriverError, Piece, Progress, Pulled, Until};
+use crate::driver::{After, Driver, DriverError, OutputChunk, PullProgress, Pulled, Until};
 use crate::launch::Launch;
 use crate::record::PROVIDER;
 
-/// Podman on this machine.
 #[derive(Debug)]
 pub struct Podman {
-    wire: Wire,
+    client: ApiClient,
     hosts: Hosts,
     logins: Credentials,
 }
 
-/// How long we wait.
-#[derive(Clone, Copy, Debug)]
-pub struct Waits {
-    /// For an answer, or for its next piece.
-    pub answer: Duration,
-    /// For the next word about a pull: Podman is silent while a layer comes in.
-    pub pull: Duration,
-}
-
-/// Which Podman answers.
+/// The version of Podman's API.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version(pub String);
-
-impl Default for Waits {
-    fn default() -> Self {
-        Self {
-            answer: Duration::from_secs(60),
-            pull: Duration::from_secs(3600),
-        }
-    }
-}
+pub struct PodmanVersion(pub String);
 
 impl Podman {
-    /// Podman behind this socket. It pulls by itself, so it is told what we know of registries.
+    /// Podman pulls by itself, so it needs the configuration of registries and the logins.
     pub fn new(socket: PathBuf, hosts: Hosts, logins: Credentials) -> Self {
-        let wire = Wire::new(socket, Waits::default());
+        let client = ApiClient::new(socket, Timeouts::default());
         Self {
-            wire,
+            client,
             hosts,
             logins,
         }
     }
 
-    /// With other limits than the usual ones.
     #[must_use]
-    pub fn with_waits(mut self, waits: Waits) -> Self {
-        self.wire.waits = waits;
+    pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.client.timeouts = timeouts;
         self
     }
 }
 
-/// Whether Podman answers at a socket.
+/// Checks that Podman responds on this socket.
 ///
 /// # Errors
-/// When nobody does, or somebody else.
-pub async fn ping(socket: &Path, patience: Duration) -> Result<Version, DriverError> {
-    let waits = Waits {
-        answer: patience,
-        pull: patience,
+/// When no service listens, or one that is not Podman.
+pub async fn ping(socket: &Path, timeout: Duration) -> Result<PodmanVersion, DriverError> {
+    let timeouts = Timeouts {
+        response: timeout,
+        pull: timeout,
     };
-    let wire = Wire::new(socket.to_owned(), waits);
-    let ask = Ask::new("answer", Method::GET, Target::new(&["_ping"]));
-    let answer = wire.whole(ask).await?.accepted()?;
-    Ok(Version(brief(&answer.version)))
+    let client = ApiClient::new(socket.to_owned(), timeouts);
+    let request = ApiRequest::new("answer", Method::GET, Target::new(&["_ping"]));
+    let response = client.send(request).await?.accepted()?;
+    Ok(PodmanVersion(brief(&response.version)))
 }
 
 impl Podman {
-    /// Has something done to a container that need not be done twice.
-    async fn tell(&self, id: &ContainerId, word: &str, attempt: String) -> Result<(), DriverError> {
-        let target = Target::new(&["containers", id.as_str(), word]);
-        let ask = Ask::new(attempt, Method::POST, target);
-        self.wire.whole(ask.about(id)).await?.accepted_or_done()
+    /// Sends an action for a container; one that was done before is no error.
+    async fn post_action(
+        &self,
+        id: &ContainerId,
+        action: &str,
+        attempt: String,
+    ) -> Result<(), DriverError> {
+        let target = Target::new(&["containers", id.as_str(), action]);
+        let request = ApiRequest::new(attempt, Method::POST, target);
+        let response = self.client.send(request.about(id)).await?;
+        response.accepted_or_done()
     }
 }
 
@@ -119,22 +107,22 @@ impl Driver for Podman {
     async fn pull(
         &self,
         image: &Trusted,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Pulled, DriverError> {
-        self.have(image.image(), progress).await
+        self.ensure_image(image.image(), progress).await
     }
 
     async fn create(&self, launch: &Launch) -> Result<ContainerId, DriverError> {
-        self.make(launch).await
+        self.create_container(launch).await
     }
 
     async fn ready(&self, id: &ContainerId) -> Result<(), DriverError> {
-        self.tell(id, "init", format!("make {} ready", id.short()))
+        self.post_action(id, "init", format!("make {} ready", id.short()))
             .await
     }
 
     async fn start(&self, id: &ContainerId) -> Result<(), DriverError> {
-        self.tell(id, "start", format!("start {}", id.short()))
+        self.post_action(id, "start", format!("start {}", id.short()))
             .await
     }
 
@@ -145,18 +133,18 @@ impl Driver for Podman {
         let target = target
             .with("all", "true")
             .with("filters", &ours.to_string());
-        let ask = Ask::new("list its containers", Method::GET, target);
-        let answer = self.wire.whole(ask).await?.accepted()?;
-        answer.read(listing::parse)
+        let request = ApiRequest::new("list its containers", Method::GET, target);
+        let response = self.client.send(request).await?.accepted()?;
+        response.parse(listing::parse)
     }
 
     async fn output(
         &self,
         id: &ContainerId,
         until: Until,
-        take: &mut dyn FnMut(Piece<'_>),
+        on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
-        self.hear(id, until, take).await
+        self.read_output(id, until, on_output).await
     }
 
     async fn end(
@@ -165,6 +153,6 @@ impl Driver for Podman {
         grace: Duration,
         after: After,
     ) -> Result<(), DriverError> {
-        self.finish(id, grace, after).await
+        self.end_container(id, grace, after).await
     }
 }

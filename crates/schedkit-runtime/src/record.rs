@@ -1,7 +1,7 @@
-//! What is written down about a container, as labels: the only memory between two runs.
+//! What is stored about a container in its labels: the only data that a later command has.
 //!
-//! The label `provider=schedkit` is a contract; the others are ours. Containers of the older
-//! schedctl have only the first, so everything else may be absent.
+//! The label `provider=schedkit` is part of the interface; the others are internal. Containers of the
+//! older schedctl have only the first, so everything else may be absent.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use schedkit_image::signature::{Signer, Trusted};
 
 use crate::launch::Launch;
 
-/// Whose container it is.
+/// The label that all containers of schedctl have.
 pub const PROVIDER: (&str, &str) = ("provider", "schedkit");
 
 const SCHEDULER: &str = "io.schedkit.scheduler";
@@ -19,40 +19,36 @@ const ARGS: &str = "io.schedkit.args";
 const SIGNER: &str = "io.schedkit.signer";
 const POLICY: &str = "io.schedkit.policy";
 const WAIVER: &str = "io.schedkit.waiver";
-/// Longer identities exist only to annoy; containerd refuses labels of more than 4096 bytes.
-const LONGEST: usize = 1000;
+/// containerd refuses labels of more than 4096 bytes.
+const MAX_SIGNER: usize = 1000;
 
-/// What a container's labels say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// What people call the scheduler.
+    /// Its name, such as `scx_lavd`.
     pub scheduler: Option<String>,
-    /// What they asked for.
+    /// The reference before it was pinned.
     pub requested: Option<String>,
-    /// What that was: `repository@digest`.
+    /// `repository@digest`.
     pub image: Option<String>,
-    /// What was appended to the entrypoint.
+    /// Appended to the entrypoint.
     pub args: Vec<String>,
-    /// Why it was let run.
     pub trust: Option<Trust>,
 }
 
-/// Why an image was let run.
+/// Why an image was allowed to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// A signature was accepted.
     Verified {
-        /// Whose.
         signer: String,
-        /// By the policy with this fingerprint.
+        /// The fingerprint of the policy.
         policy: String,
     },
-    /// Somebody waived that, for this reason.
+    /// Verification was waived, for this reason.
     Waived(String),
 }
 
 impl Record {
-    /// From the labels of a container.
     pub fn from_labels(labels: &BTreeMap<String, String>) -> Self {
         let text = |key: &str| labels.get(key).cloned();
         let args = text(ARGS).and_then(|json| serde_json::from_str(&json).ok());
@@ -69,11 +65,10 @@ impl Record {
 }
 
 impl Launch {
-    /// The labels of its container.
     pub fn labels(&self) -> BTreeMap<String, String> {
-        let (provider, us) = PROVIDER;
+        let (provider, schedkit) = PROVIDER;
         let mut labels = BTreeMap::from([
-            (provider, us.to_owned()),
+            (provider, schedkit.to_owned()),
             (SCHEDULER, self.scheduler().to_owned()),
             (REFERENCE, self.requested().to_string()),
             (IMAGE, self.image().image().to_string()),
@@ -94,7 +89,7 @@ impl Launch {
 }
 
 fn signer(signer: &Signer) -> String {
-    schedkit_core::foreign::shortened(&signer.to_string(), LONGEST)
+    schedkit_core::sanitize::shortened(&signer.to_string(), MAX_SIGNER)
 }
 
 #[cfg(test)]
@@ -123,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_label_of_the_contract_is_on_every_container() {
+    fn every_container_has_the_provider_label() {
         let labels = launch("scx_lab", Vec::new(), "asked").labels();
         assert_eq!(labels["provider"], "schedkit");
         assert_eq!(labels["io.schedkit.image"], pinned().to_string());
@@ -132,10 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_somebody_spoiled_are_no_reason_to_fall() {
+    fn malformed_labels_are_ignored() {
         let mut labels = launch("x", vec!["a".to_owned()], "asked").labels();
         labels.insert("io.schedkit.args".to_owned(), "[1".to_owned());
-        // Half of a verdict is none.
+        // A signer without a policy does not count.
         labels.insert("io.schedkit.signer".to_owned(), "me".to_owned());
         let record = Record::from_labels(&labels);
         assert_eq!(record.args, Vec::<String>::new());
@@ -144,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(
+        fn labels_round_trip(
             scheduler in "\\PC{1,40}",
             args in prop::collection::vec("[^\u{0}]{0,40}", 0..8),
             reason in "[a-z]{1,20}",

@@ -6,7 +6,7 @@
 //! to an earlier one of the same name. Anything else is not known, and never taken for a no.
 
 use jiff::Timestamp;
-use schedkit_core::{OpsName, foreign};
+use schedkit_core::{OpsName, sanitize};
 
 use crate::observed::{Node, Report};
 
@@ -63,7 +63,7 @@ pub fn kernel(node: &Node, report: Option<&Report>, agent_is_ready: bool) -> Ker
 }
 
 fn said(report: &Report) -> Kernel {
-    let unclear = |text: &str| Kernel::Unknown(Silence::Unclear(foreign::brief(text)));
+    let unclear = |text: &str| Kernel::Unknown(Silence::Unclear(sanitize::brief(text)));
     if report.supported == Some(false) {
         return Kernel::Unsupported(report.release.clone().unwrap_or_default());
     }

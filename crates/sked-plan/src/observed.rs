@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint;
-use schedkit_core::{KernelRelease, LastWords, OpsName};
+use schedkit_core::{KernelRelease, OpsName, SchedulerExit};
 use sked_api::SchedExt;
 
 use crate::claim::Share;
@@ -171,7 +171,7 @@ pub struct Ending {
     /// kubelet's reason.
     pub reason: String,
     /// What the scheduler said last.
-    pub words: Option<LastWords>,
+    pub words: Option<SchedulerExit>,
     /// When.
     pub at: Option<Timestamp>,
 }

@@ -25,9 +25,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Api;
-use schedkit_host::kernel::Kernel;
+use schedkit_host::kernel::KernelInfo;
 use schedkit_host::watch::Wakeups;
-use schedkit_host::{HostRoot, Pace, Watch};
+use schedkit_host::{HostRoot, Watch, WatchIntervals};
 use sked_api::node::SchedExtNode;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::{Instant, sleep_until};
@@ -74,12 +74,12 @@ async fn run(args: AgentArgs) -> Result<(), AgentError> {
     let scrapes = args.metrics_bind_address.listen()?;
     let client = client::connect(args.cluster.kubeconfig.as_deref()).await?;
     let root = HostRoot::at(args.host_root);
-    let pace = Pace {
+    let pace = WatchIntervals {
         poll: args.poll_interval,
         ..Pace::default()
     };
     let watch = Watch::open(root.clone(), pace);
-    if !watch.hears_events() {
+    if !watch.receives_events() {
         let poll = args.poll_interval;
         tracing::warn!(
             ?poll,
@@ -135,7 +135,7 @@ impl Agent {
             tokio::select! {
                 reading = kernel.next() => {
                     let now = (self.clock)();
-                    self.ledger.read(&reading, &Kernel::read(&self.root), now, Instant::now());
+                    self.ledger.read(&reading, &KernelInfo::read(&self.root), now, Instant::now());
                 }
                 news = heard.recv() => match news {
                     Some(news) => self.hear(news),

@@ -22,9 +22,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use schedkit_core::ImageRef;
-use schedkit_host::preflight::KernelFloor;
+use schedkit_host::preflight::MinKernel;
 use schedkit_image::info::info;
-use schedkit_image::registry::{Client, Platform, Settings};
+use schedkit_image::registry::{Client, ClientConfig, Platform};
 use sked_api::SchedExt;
 use sked_plan::part::parts;
 use tokio::sync::Notify;
@@ -50,7 +50,7 @@ struct Slow(Duration);
 
 /// Reads images that SchedExts name.
 pub(crate) struct Reader {
-    pub(crate) registry: Settings,
+    pub(crate) registry: ClientConfig,
     pub(crate) stores: Arc<Stores>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) floors: Arc<Floors>,
@@ -116,10 +116,10 @@ impl Reader {
         let registry = Client::new(self.registry.clone());
         let info = info(&registry, &parsed, &Platform::this_machine()).await?;
         let label = info.labels.kernel_min_version.unwrap_or_default();
-        let floor = match KernelFloor::parse(&label) {
-            KernelFloor::Release(release) => Some(release),
-            KernelFloor::Unstated => None,
-            KernelFloor::Strange(text) => {
+        let floor = match MinKernel::parse(&label) {
+            MinKernel::Release(release) => Some(release),
+            MinKernel::Unspecified => None,
+            MinKernel::Malformed(text) => {
                 tracing::info!(image, "asks for the kernel {text:?}, which is none");
                 None
             }

@@ -71,7 +71,7 @@ struct Shared {
     gates: Arc<Queue>,
     images: Arc<Notify>,
     /// Where images are read from, if they are.
-    registry: Option<registry::Settings>,
+    registry: Option<registry::ClientConfig>,
 }
 
 /// Runs the manager. One thread is enough: it waits for the API server nearly all the time.
@@ -85,9 +85,9 @@ pub(crate) fn start(args: ManagerArgs) -> Result<(), ManagerError> {
 async fn run(args: ManagerArgs) -> Result<(), ManagerError> {
     let (probes, metrics) = listeners(&args)?;
     let hosts = registries(args.registries.as_deref())?;
-    let registry = args.read_images.then(|| registry::Settings {
+    let registry = args.read_images.then(|| registry::ClientConfig {
         hosts,
-        ..registry::Settings::default()
+        ..registry::ClientConfig::default()
     });
     let client = client::connect(args.cluster.kubeconfig.as_deref()).await?;
     let shared = Shared::new(client, registry, &args);
@@ -126,7 +126,7 @@ fn listeners(
 }
 
 impl Shared {
-    fn new(client: Client, registry: Option<registry::Settings>, args: &ManagerArgs) -> Self {
+    fn new(client: Client, registry: Option<registry::ClientConfig>, args: &ManagerArgs) -> Self {
         Self {
             client,
             leadership: match args.leader_elect {

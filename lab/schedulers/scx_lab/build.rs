@@ -19,8 +19,8 @@ fn main() -> ExitCode {
     }
     match compile() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            println!("cargo::error={sentence}");
+        Err(message) => {
+            println!("cargo::error={message}");
             ExitCode::FAILURE
         }
     }
@@ -52,10 +52,10 @@ fn compile() -> Result<(), String> {
     }
 }
 
-/// The compiler to use: the one that was asked for, or else the first that can be started.
+/// The compiler in `SCX_LAB_CLANG`, or else the first that can be started.
 fn clang() -> Result<OsString, String> {
-    if let Some(asked) = env::var_os("SCX_LAB_CLANG") {
-        return Ok(asked);
+    if let Some(clang) = env::var_os("SCX_LAB_CLANG") {
+        return Ok(clang);
     }
     ["clang-19", "clang"]
         .into_iter()

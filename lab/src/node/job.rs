@@ -1,11 +1,13 @@
-//! A command that goes on while a test does something else: its process id, its end, its output.
+//! A command that runs on a node in the background: its process id, output and exit status.
 
 use std::time::Duration;
 
-use super::{CommandOutput, Node, NodeError};
+use super::access::Node;
+use super::command_output::CommandOutput;
+use super::error::NodeError;
 
-/// Runs a command in a session of its own, so that no connection's end reaches it, and notes in a
-/// folder who it is and how it ended. `$!` is the command's own process: the subshell execs it.
+/// Runs a command in a session of its own, so that it outlives the connection, and writes its
+/// process id and exit status to a folder. `$!` is the command's own process: the subshell execs it.
 const RUN: &str = r#"
 folder=$(mktemp -d /run/lab/job.XXXXXX) || exit 1
 setsid bash -c '
@@ -19,7 +21,7 @@ until [ -e "$folder/pid" ]; do sleep 0.02; done
 echo "$folder $(cat "$folder/pid")"
 "#;
 
-/// A command that runs on a node in the background. It is not ended when this is dropped.
+/// Dropping it does not end the command.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
     node: Node<'a>,
@@ -29,11 +31,11 @@ pub struct Job<'a> {
 
 impl<'a> Node<'a> {
     /// Starts a command in the background, its output kept in files.
-    pub fn background(&self, words: &[impl AsRef<str>]) -> Result<Job<'a>, NodeError> {
+    pub fn background(&self, args: &[impl AsRef<str>]) -> Result<Job<'a>, NodeError> {
         let mut all = vec!["bash", "-c", RUN, "bash"];
-        all.extend(words.iter().map(AsRef::as_ref));
-        let said = self.run(&all)?;
-        let answer = self.judge("start a job", &said)?;
+        all.extend(args.iter().map(AsRef::as_ref));
+        let output = self.run(&all)?;
+        let answer = self.check("start a job", &output)?;
         let parsed = answer
             .split_once(' ')
             .and_then(|(folder, pid)| Some((folder.to_owned(), pid.parse().ok()?)));
@@ -42,7 +44,7 @@ impl<'a> Node<'a> {
                 node: self.name().to_owned(),
                 command: "start a job".to_owned(),
                 status: 0,
-                output_tail: answer,
+                output: answer,
             });
         };
         Ok(Job {
@@ -65,7 +67,7 @@ impl Job<'_> {
         self.node.must(&script).map(drop)
     }
 
-    /// What it has written so far; the status is 0 while it runs.
+    /// Its output so far; the status is 0 while it runs.
     pub fn so_far(&self) -> Result<CommandOutput, NodeError> {
         let read = |name: &str| self.node.must(&format!("cat {}/{name}", self.folder));
         Ok(CommandOutput {
@@ -75,13 +77,13 @@ impl Job<'_> {
         })
     }
 
-    /// Its exit status once it has one: 128 and the signal's number if one ended it.
+    /// Its exit status once it has exited: 128 plus the signal's number if a signal ended it.
     pub fn ended(&self) -> Result<Option<i32>, NodeError> {
         let script = format!("cat {}/status 2>/dev/null || true", self.folder);
         Ok(self.node.must(&script)?.parse().ok())
     }
 
-    /// Waits for its end.
+    /// Waits until it has exited.
     pub fn wait(&self, timeout: Duration) -> Result<CommandOutput, NodeError> {
         self.node
             .eventually("a job ends", timeout, || self.ended())?;

@@ -1,21 +1,21 @@
-//! What a node's kernel said and when, by its own clock: the one in which attaching and detaching
-//! can be told apart to the millisecond.
+//! A node's kernel log with the kernel's own time stamps, which resolve attaching and detaching to
+//! less than a millisecond.
 
 use std::time::Duration;
 
-use super::{Node, NodeError};
+use super::access::Node;
+use super::error::NodeError;
 
 /// One line of the kernel's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelLine {
-    /// When, counted from the kernel's start.
+    /// Time since the kernel started.
     pub at: Duration,
-    /// What.
     pub text: String,
 }
 
 impl KernelLine {
-    /// Reads a line as `dmesg` prints it: `[   51.484479] text`.
+    /// Parses a line as `dmesg` prints it: `[   51.484479] text`.
     pub fn parse(line: &str) -> Option<Self> {
         let (time, text) = line.strip_prefix('[')?.split_once("] ")?;
         let (seconds, micros) = time.trim().split_once('.')?;
@@ -29,7 +29,7 @@ impl KernelLine {
 }
 
 impl Node<'_> {
-    /// Puts a line of ours into the kernel's log and gives it back: a test's time zero.
+    /// Writes a line to the kernel's log and returns it with its time: the time zero of a test.
     pub fn mark(&self, text: &str) -> Result<KernelLine, NodeError> {
         let script = format!("echo 'lab: {text}' >/dev/kmsg");
         self.must(&script)?;
@@ -42,26 +42,26 @@ impl Node<'_> {
                 node: self.name().to_owned(),
                 command: script,
                 status: 0,
-                output_tail: "the kernel did not note it".to_owned(),
+                output: "the kernel's log does not have the line".to_owned(),
             })
     }
 
-    /// The kernel's log since it started or since it was cleared.
+    /// The kernel's log since the start or since it was cleared.
     pub fn kernel_log(&self) -> Result<Vec<KernelLine>, NodeError> {
         let text = self.must("dmesg")?;
         Ok(text.lines().filter_map(KernelLine::parse).collect())
     }
 
-    /// Waits for the first line after `mark` that contains `words`, such as
+    /// Waits for the first line after `mark` that contains `text`, such as
     /// `sched_ext: BPF scheduler "lab" enabled`.
     pub fn await_kernel(
         &self,
         mark: &KernelLine,
-        words: &str,
+        text: &str,
         timeout: Duration,
     ) -> Result<KernelLine, NodeError> {
-        let later = |line: &KernelLine| line.at > mark.at && line.text.contains(words);
-        self.eventually(&format!("the kernel says {words:?}"), timeout, || {
+        let later = |line: &KernelLine| line.at > mark.at && line.text.contains(text);
+        self.eventually(&format!("the kernel logs {text:?}"), timeout, || {
             Ok(self.kernel_log()?.into_iter().find(later))
         })
     }

@@ -1,5 +1,5 @@
-//! What is attached to images: signatures in cosign v2's form, bundles in cosign v3's. Values
-//! only; [`super::attach`] puts them into a registry.
+//! Artifacts that are attached to images: signatures in the format of cosign 2, bundles in that of
+//! cosign 3. Values only; `attach.rs` pushes them to a registry.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,13 @@ const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 
-/// What something is attached to.
+/// The manifest that an artifact is attached to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// That of its manifest.
     pub media_type: String,
-    /// Its name: `sha256:…`.
+    /// `sha256:…`
     pub digest: String,
-    /// The length of its manifest.
+    /// Length of the manifest in bytes.
     pub size: usize,
 }
 
@@ -39,7 +38,7 @@ impl Subject {
         self.digest.replace(':', "-")
     }
 
-    /// The tag under which cosign v2 keeps signatures.
+    /// The tag under which cosign 2 stores signatures.
     pub fn signature_tag(&self) -> String {
         format!("{}.sig", self.fallback_tag())
     }
@@ -57,17 +56,17 @@ impl From<&Index> for Subject {
     }
 }
 
-/// One signature of cosign v2's form: what was signed, and all else in annotations.
+/// One signature in the format of cosign 2.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignatureLayer {
-    /// What was signed.
+    /// The signed bytes.
     pub payload: String,
-    /// The signature, and for keyless ones certificate, chain and log entry.
+    /// The signature; for keyless ones also certificate, chain and log entry.
     pub annotations: BTreeMap<String, String>,
 }
 
 impl SignatureLayer {
-    /// A signature by key: nothing but the signature itself, in base64.
+    /// A signature by key. `signature` is in base64.
     pub fn by_key(payload: &str, signature: &str) -> Self {
         let name = "dev.cosignproject.cosign/signature".to_owned();
         Self {
@@ -77,17 +76,15 @@ impl SignatureLayer {
     }
 }
 
-/// A manifest that is no image, and what it refers to.
+/// A manifest that is not an image, with its blobs.
 #[derive(Clone, Debug)]
 pub struct Artifact {
-    /// The manifest.
     pub manifest: Blob,
-    /// Its blobs.
     pub blobs: Vec<Blob>,
 }
 
 impl Artifact {
-    /// Any manifest, sensible or not.
+    /// Any manifest, valid or not.
     pub fn raw(manifest: &Value, blobs: Vec<Blob>) -> Self {
         Self {
             manifest: Blob::new(manifest.to_string().into_bytes()),
@@ -95,7 +92,7 @@ impl Artifact {
         }
     }
 
-    /// A bundle as cosign v3 attaches it. The bundle need not be one.
+    /// A bundle as cosign 3 attaches it. Its content is not checked.
     pub fn bundle(subject: &Subject, bundle: &str) -> Self {
         let (config, layer) = (Blob::new(b"{}".to_vec()), Blob::new(bundle.into()));
         let manifest = json!({
@@ -113,7 +110,7 @@ impl Artifact {
         Self::raw(&manifest, vec![config, layer])
     }
 
-    /// Signatures as cosign v2 keeps them: an image with a layer each.
+    /// Signatures as cosign 2 stores them: an image with one layer per signature.
     pub fn signatures(signatures: &[SignatureLayer]) -> Self {
         let layers: Vec<_> = signatures
             .iter()
@@ -151,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_are_named_after_the_subject() {
+    fn tags_have_the_digest_of_the_subject() {
         let subject = Subject::from(&Image::marked("tags").unwrap());
         let hex = subject.digest.strip_prefix("sha256:").unwrap();
         assert_eq!(subject.fallback_tag(), format!("sha256-{hex}"));

@@ -1,5 +1,5 @@
-//! Attaches signatures and bundles to what is in a registry, as the two editions of cosign do,
-//! and reads back what hangs there.
+//! Attaches signatures and bundles to images in a registry, as cosign 2 and 3 do, and reads them
+//! back.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::push::{PushError, Registry, unreachable};
 /// A manifest as a registry gave it.
 #[derive(Clone, Debug)]
 pub struct Fetched {
-    /// What the registry calls it.
+    /// The media type that the registry reports.
     pub media_type: String,
     /// The bytes and their digest, computed here.
     pub manifest: Blob,
@@ -23,28 +23,28 @@ impl From<&Fetched> for Subject {
 }
 
 impl Registry {
-    /// Fetches a manifest by tag or digest, if it is there.
+    /// Fetches a manifest by tag or digest, if the registry has it.
     pub fn manifest(
         &self,
         repository: &str,
         reference: &str,
     ) -> Result<Option<Fetched>, PushError> {
         let url = self.url(&format!("{repository}/manifests/{reference}"));
-        let answer = self
+        let response = self
             .agent
             .get(&url)
             .header("accept", format!("{MANIFEST}, {INDEX}"))
             .call()
             .map_err(|error| unreachable(&url, error))?;
-        match answer.status().as_u16() {
+        match response.status().as_u16() {
             200 => {
-                let media_type = answer
+                let media_type = response
                     .headers()
                     .get("content-type")
                     .and_then(|value| value.to_str().ok())
                     .unwrap_or_default()
                     .to_owned();
-                let bytes = answer
+                let bytes = response
                     .into_body()
                     .read_to_vec()
                     .map_err(|error| unreachable(&url, error))?;
@@ -65,23 +65,19 @@ impl Registry {
     /// The tags of a repository, in no order; none of one that does not exist.
     pub fn tags(&self, repository: &str) -> Result<Vec<String>, PushError> {
         let url = self.url(&format!("{repository}/tags/list"));
-        let answer = self
+        let response = self
             .agent
             .get(&url)
             .call()
             .map_err(|error| unreachable(&url, error))?;
-        match answer.status().as_u16() {
-            200 => {}
-            404 => return Ok(Vec::new()),
-            status => {
-                return Err(PushError::Refused {
-                    method: "GET",
-                    url,
-                    status,
-                });
-            }
+        if response.status() != 200 {
+            return Err(PushError::Refused {
+                method: "GET",
+                url,
+                status: response.status().as_u16(),
+            });
         }
-        let bytes = answer
+        let bytes = response
             .into_body()
             .read_to_vec()
             .map_err(|error| unreachable(&url, error))?;
@@ -93,12 +89,12 @@ impl Registry {
     /// Deletes a manifest by digest or, where the registry allows it, by tag.
     pub fn delete_manifest(&self, repository: &str, reference: &str) -> Result<(), PushError> {
         let url = self.url(&format!("{repository}/manifests/{reference}"));
-        let answer = self
+        let response = self
             .agent
             .delete(&url)
             .call()
             .map_err(|error| unreachable(&url, error))?;
-        match answer.status().as_u16() {
+        match response.status().as_u16() {
             202 => Ok(()),
             status => Err(PushError::Refused {
                 method: "DELETE",
@@ -121,18 +117,17 @@ impl Registry {
         self.push_manifest(repository, reference, MANIFEST, &artifact.manifest)
     }
 
-    /// Whether it has the referrers API.
     pub fn has_referrers(&self, repository: &str, subject: &Subject) -> Result<bool, PushError> {
         let url = self.url(&format!("{repository}/referrers/{}", subject.digest));
-        let answer = self
+        let response = self
             .agent
             .get(&url)
             .call()
             .map_err(|error| unreachable(&url, error))?;
-        Ok(answer.status() == 200)
+        Ok(response.status() == 200)
     }
 
-    /// Attaches a bundle as cosign v3 does: the registry lists it itself, or else a tag does.
+    /// Attaches a bundle as cosign 3 does: by the referrers API, or else under the fallback tag.
     pub fn attach_bundle(
         &self,
         repository: &str,
@@ -147,7 +142,7 @@ impl Registry {
         Ok(artifact)
     }
 
-    /// Lists an artifact under the fallback tag, whether or not the registry would need it.
+    /// Lists an artifact under the fallback tag, even if the registry has the referrers API.
     pub fn list_by_tag(
         &self,
         repository: &str,
@@ -168,7 +163,7 @@ impl Registry {
         self.push_manifest(repository, &tag, INDEX, &index)
     }
 
-    /// Puts signatures under the tag where cosign v2 looks; those that were there are gone.
+    /// Pushes signatures under the tag where cosign 2 looks, in place of those that were there.
     pub fn push_signatures(
         &self,
         repository: &str,

@@ -1,4 +1,4 @@
-//! One image: files in a layer, a configuration, a manifest. Pure but for reading the files.
+//! One image: files in a layer, a configuration, a manifest. The only input is the files.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,26 +17,24 @@ pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
 
-/// A program or library in an image.
+/// A program or library for an image.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Where it is on this machine.
+    /// Its path on this machine.
     pub from: PathBuf,
-    /// Where it is in the image.
+    /// Its path in the image.
     pub to: PathBuf,
 }
 
-/// Bytes and their name.
+/// Bytes and their digest.
 #[derive(Clone, Debug)]
 pub struct Blob {
     /// `sha256:…`
     pub digest: String,
-    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
 impl Blob {
-    /// Names the bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
         let hash = Sha256::digest(&bytes);
         let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -46,7 +44,7 @@ impl Blob {
         }
     }
 
-    /// How others refer to the bytes.
+    /// The OCI descriptor of the bytes.
     pub fn descriptor(&self, media_type: &str) -> serde_json::Value {
         json!({"mediaType": media_type, "digest": self.digest, "size": self.bytes.len()})
     }
@@ -55,9 +53,9 @@ impl Blob {
 /// An image for one platform.
 #[derive(Clone, Debug)]
 pub struct Image {
-    /// Names the image: its digest is that of these bytes.
+    /// The digest of the image is that of its manifest.
     pub manifest: Blob,
-    /// What the manifest refers to.
+    /// The configuration and the layer.
     pub blobs: Vec<Blob>,
     architecture: String,
 }
@@ -65,14 +63,13 @@ pub struct Image {
 /// An image for several platforms.
 #[derive(Clone, Debug)]
 pub struct Index {
-    /// Names the image.
     pub manifest: Blob,
-    /// One image a platform.
+    /// One image per platform.
     pub images: Vec<Image>,
 }
 
 impl Image {
-    /// Puts an image together. `command` is the entrypoint and its arguments.
+    /// Builds an image. `command` is the entrypoint and its arguments.
     pub fn new(
         architecture: &str,
         files: &[File],
@@ -84,8 +81,7 @@ impl Image {
         Self::configured(architecture, files, &config)
     }
 
-    /// An image with a configuration that is written out: for what [`new`](Self::new) cannot say,
-    /// such as a user.
+    /// Builds an image with any `config`, for example with a user.
     pub fn configured(
         architecture: &str,
         files: &[File],
@@ -111,8 +107,7 @@ impl Image {
         })
     }
 
-    /// An image without files whose digest depends on `mark`: a test that signs images needs many
-    /// of its own.
+    /// An image without files whose digest depends on `mark`, for tests that sign images.
     pub fn marked(mark: &str) -> io::Result<Self> {
         Self::marked_for("amd64", mark)
     }
@@ -124,7 +119,7 @@ impl Image {
 }
 
 impl Index {
-    /// One name for the images of several platforms.
+    /// Combines the images of several platforms.
     pub fn new(images: Vec<Image>) -> io::Result<Self> {
         let manifests: Vec<_> = images
             .iter()
@@ -151,8 +146,8 @@ impl Index {
     }
 }
 
-/// The shared libraries that a program needs, at the same place in the image; none for a
-/// static one. That one is missing is found out where the program is tried, not here.
+/// The shared libraries that a program needs, with the same path in the image; none for a static
+/// program. A missing library is not an error here.
 pub fn shared_libraries(program: &Path) -> Result<Vec<File>, CommandError> {
     let listing = command::read(Command::new("ldd").arg(program))?;
     Ok(parse_ldd(&listing))
@@ -161,7 +156,7 @@ pub fn shared_libraries(program: &Path) -> Result<Vec<File>, CommandError> {
 fn parse_ldd(listing: &str) -> Vec<File> {
     listing
         .lines()
-        .filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')))
+        .filter_map(|line| line.split_whitespace().find(|field| field.starts_with('/')))
         .map(|path| File {
             from: path.into(),
             to: path.into(),
@@ -169,7 +164,7 @@ fn parse_ldd(listing: &str) -> Vec<File> {
         .collect()
 }
 
-/// A tar archive of the files, the same for the same files: no owner, no time.
+/// A tar archive of the files, without owners and times, so that the same files give the same bytes.
 fn layer(files: &[File]) -> io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for file in files {
@@ -188,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_are_found_in_what_ldd_says() {
+    fn libraries_are_parsed_from_the_output_of_ldd() {
         let listing = "\tlinux-vdso.so.1 (0x00007f6b85546000)\n\
                        \tlibelf.so.1 => /lib/x86_64-linux-gnu/libelf.so.1 (0x00007f6b85519000)\n\
                        \t/lib64/ld-linux-x86-64.so.2 (0x00007f6b85548000)\n";

@@ -1,36 +1,27 @@
-//! Puts images into a registry over plain HTTP: enough for the lab's own, and no more.
+//! Pushes images to a registry over plain HTTP, as far as the lab's own registries need it.
 
 use super::image::{Blob, INDEX, Image, Index, MANIFEST};
 
-/// A registry that is reached without TLS or credentials.
+/// A registry without TLS and credentials.
 #[derive(Clone, Debug)]
 pub struct Registry {
     pub(super) address: String,
     pub(super) agent: ureq::Agent,
 }
 
-/// Why an image is not in the registry.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
-    /// The registry answered with something else than it should.
-    #[error("the registry answered {status} to {method} {url}")]
+    #[error("the registry answered {method} {url} with status {status}")]
     Refused {
-        /// What was asked.
         method: &'static str,
-        /// Where.
         url: String,
-        /// The answer.
         status: u16,
     },
-    /// No upload address came back.
-    #[error("the registry gave no place to upload to")]
+    #[error("the registry started an upload without a Location header")]
     NoLocation,
-    /// It cannot be reached.
     #[error("cannot reach the registry at {url}")]
     Unreachable {
-        /// Where.
         url: String,
-        /// What happened.
         source: Box<ureq::Error>,
     },
 }
@@ -40,7 +31,7 @@ impl Registry {
     pub fn new(address: impl Into<String>) -> Self {
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            // The lab's registry is no proxy's business.
+            // The lab's addresses are not reachable through a proxy.
             .proxy(None)
             .build()
             .into();
@@ -50,17 +41,15 @@ impl Registry {
         }
     }
 
-    /// Its `host:port`.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Whether it answers.
     pub fn is_up(&self) -> bool {
         self.agent
             .get(self.url(""))
             .call()
-            .is_ok_and(|answer| answer.status() == 200)
+            .is_ok_and(|response| response.status() == 200)
     }
 
     /// Pushes an image under a tag.
@@ -79,42 +68,42 @@ impl Registry {
         self.push_manifest(repository, tag, INDEX, &index.manifest)
     }
 
-    /// Pushes bytes, unless they are there.
+    /// Pushes a blob unless the registry has it.
     pub fn push_blob(&self, repository: &str, blob: &Blob) -> Result<(), PushError> {
         let known = self.url(&format!("{repository}/blobs/{}", blob.digest));
-        let answer = self
+        let response = self
             .agent
             .head(&known)
             .call()
             .map_err(|error| unreachable(&known, error))?;
-        if answer.status() == 200 {
+        if response.status() == 200 {
             return Ok(());
         }
         let begin = self.url(&format!("{repository}/blobs/uploads/"));
-        let answer = self
+        let response = self
             .agent
             .post(&begin)
             .send_empty()
             .map_err(|error| unreachable(&begin, error))?;
-        let location = answer
+        let location = response
             .headers()
             .get("location")
             .and_then(|value| value.to_str().ok())
             .ok_or(PushError::NoLocation)?;
         let separator = if location.contains('?') { '&' } else { '?' };
-        let place = if location.starts_with('/') {
+        let url = if location.starts_with('/') {
             format!("http://{}{location}", self.address)
         } else {
             location.to_owned()
         };
         self.put(
-            &format!("{place}{separator}digest={}", blob.digest),
+            &format!("{url}{separator}digest={}", blob.digest),
             "application/octet-stream",
             &blob.bytes,
         )
     }
 
-    /// Pushes a manifest of any kind, by tag or digest; what it refers to must be there.
+    /// Pushes a manifest of any media type, by tag or digest; its blobs must have been pushed.
     pub fn push_manifest(
         &self,
         repository: &str,
@@ -130,13 +119,13 @@ impl Registry {
     }
 
     fn put(&self, url: &str, media_type: &str, bytes: &[u8]) -> Result<(), PushError> {
-        let answer = self
+        let response = self
             .agent
             .put(url)
             .content_type(media_type)
             .send(bytes)
             .map_err(|error| unreachable(url, error))?;
-        match answer.status().as_u16() {
+        match response.status().as_u16() {
             201 => Ok(()),
             status => Err(PushError::Refused {
                 method: "PUT",

@@ -1,18 +1,17 @@
-//! Editions of containerd that Debian 12 does not have, from their Go modules. Tests of the
+//! containerd versions that Debian 12 does not have, built from their Go modules. The tests of the
 //! runtime drivers start them; no lab does.
 
 use std::path::PathBuf;
 
-use super::{PartError, golang};
+use super::error::PartError;
+use super::golang;
 use crate::cache::{Cache, Key};
 use crate::progress::Reporter;
 
-/// An edition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edition {
-    /// The last of the first.
+    /// The last 1.x series.
     V1_7,
-    /// The current one.
     V2,
 }
 
@@ -44,7 +43,7 @@ impl Edition {
         }
     }
 
-    /// The daemon, and what stands between it and a container.
+    /// The daemon and its shim.
     fn packages(self) -> [(&'static str, String); 2] {
         ["containerd", "containerd-shim-runc-v2"]
             .map(|name| (name, format!("{}/cmd/{name}", self.module())))
@@ -60,7 +59,7 @@ impl Edition {
     }
 }
 
-/// A folder with the programs, built unless they are there.
+/// A folder with the programs; builds them if the cache does not have them.
 pub fn make(cache: &Cache, edition: Edition, reporter: &Reporter) -> Result<PathBuf, PartError> {
     let version = edition.version();
     cache.part(edition.part(), &edition.key(), reporter, |folder| {

@@ -1,29 +1,26 @@
-//! Builds Go programs from modules that are pinned in this tree. The parts that are written in
-//! Go call it; it knows none of them.
+//! Builds Go programs from modules that are pinned in this repository.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::PartError;
+use super::error::PartError;
 use crate::cache::Cache;
 use crate::command;
 
-/// One program to be built.
 pub(super) struct Build<'a> {
     /// The folder with `go.mod` and `go.sum`.
     pub(super) module: &'a Path,
-    /// The package of the program.
     pub(super) package: &'a str,
-    /// What the linker is told besides leaving out symbols.
+    /// Further flags for the linker.
     pub(super) link: &'a str,
-    /// Where the program goes.
+    /// The file of the program.
     pub(super) output: &'a Path,
     /// The part's name, for its log.
     pub(super) part: &'a str,
 }
 
-/// Builds it. The folder that Go keeps its own cache in is one for all parts.
+/// Builds a program. All parts share Go's own build cache.
 pub(super) fn build(cache: &Cache, build: &Build<'_>) -> Result<(), PartError> {
     command::run(
         Command::new("go")
@@ -37,11 +34,15 @@ pub(super) fn build(cache: &Cache, build: &Build<'_>) -> Result<(), PartError> {
             .arg(build.output)
             .arg(build.package),
         &cache.log(build.part),
-    )?;
-    Ok(())
+    )
+    .map_err(|source| PartError::Build {
+        part: build.package.to_owned(),
+        log: cache.log(build.part).display().to_string(),
+        source,
+    })
 }
 
-/// Works in a folder with these files, which is gone afterwards.
+/// Calls `work` with a temporary folder that holds these files.
 pub(super) fn in_module(
     folder: &Path,
     files: impl IntoIterator<Item = (&'static str, &'static str)>,

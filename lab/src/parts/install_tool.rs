@@ -1,23 +1,22 @@
-//! The programs that put sked into a cluster: kustomize and helm, from their Go modules. `make`
-//! and the tests of the installation use them; no lab does.
+//! The programs that install sked in a cluster: kustomize and helm, built from their Go modules.
+//! `make` and the tests of the installation use them; no lab does.
 
 use std::path::PathBuf;
 
-use super::{PartError, golang};
+use super::error::PartError;
+use super::golang;
 use crate::cache::{Cache, Key};
 use crate::progress::Reporter;
 
-/// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstallTool {
-    /// Puts manifests together; the same version that is built into the lab's `kubectl`.
+    /// The same version as in the lab's `kubectl`.
     Kustomize,
-    /// Installs charts.
     Helm,
 }
 
 impl InstallTool {
-    /// Its name, which is that of its folder under `lab/tools` as well.
+    /// Name of the program and of its folder under `lab/tools`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kustomize => "kustomize",
@@ -45,7 +44,7 @@ impl InstallTool {
         }
     }
 
-    /// The variable that holds the version a program says it has.
+    /// The Go variable that holds the version.
     fn version_variable(self) -> &'static str {
         match self {
             Self::Kustomize => "sigs.k8s.io/kustomize/api/provenance.version",
@@ -63,12 +62,11 @@ impl InstallTool {
     }
 }
 
-/// Whether it must be built first.
 pub fn is_missing(cache: &Cache, tool: InstallTool) -> bool {
     cache.find(tool.name(), &tool.key()).is_none()
 }
 
-/// The program, built unless it is there.
+/// The program; builds it if the cache does not have it.
 pub fn make(cache: &Cache, tool: InstallTool, reporter: &Reporter) -> Result<PathBuf, PartError> {
     let (name, version) = (tool.name(), tool.version());
     let folder = cache.part(name, &tool.key(), reporter, |folder| {
@@ -107,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn kustomize_is_the_one_that_kubectl_has_inside() {
+    fn kustomize_has_the_version_that_kubectl_has_built_in() {
         let tool = InstallTool::Kustomize;
         let inside = golang::version(KUBE, tool.package());
         assert_eq!(tool.version(), inside);

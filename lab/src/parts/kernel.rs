@@ -1,6 +1,5 @@
-//! A kernel from Debian, ready to boot: the image, its configuration and a disk with its modules.
-//!
-//! Every kernel has a disk of its own, because modules of two kernels in one tree get mixed up.
+//! A kernel from Debian: the image, its configuration and a disk with its modules. Every kernel has
+//! a disk of its own, so that modules of two kernels do not mix.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,82 +15,64 @@ use crate::debian::{Archive, DebianError};
 use crate::disk::{self, DiskError};
 use crate::progress::Reporter;
 
-/// The flavour that is built for virtual machines: small, and it boots without an initramfs.
+/// Debian's flavour for virtual machines: small, and it boots without an initramfs.
 const FLAVOUR: &str = "-cloud-amd64";
 
-/// Bump when a kernel is unpacked differently.
+/// Increase it when kernels are unpacked differently.
 const RECIPE: &str = "1";
 
-/// Marks a kernel that came without modules.
+/// The marker file of a kernel without modules.
 const BARE: &str = "bare";
 
-/// A kernel that can be booted.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Its own name for itself.
+    /// What `uname -r` prints.
     pub release: KernelRelease,
     /// The image that QEMU loads.
     pub image: PathBuf,
     /// An ext4 disk with `modules/` and `boot/`.
     pub disk: PathBuf,
-    /// Whether Debian still offers its modules. Without them a node has no network and no
-    /// containers, and is reached by a serial line only.
-    pub equipment: Equipment,
+    /// Without modules a node has no network and no containers, and ssh uses a serial line.
+    pub modules: Modules,
 }
 
-/// What of a kernel is still to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Equipment {
-    /// The image and its modules.
-    Full,
-    /// The image alone: Debian removes the modules of older releases from its archive first.
-    Bare,
+pub enum Modules {
+    Included,
+    /// Debian removes the modules of older releases from its archive before the images.
+    Missing,
 }
 
-/// Why a kernel cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// Debian offers none like it.
     #[error(
         "Debian offers no kernel {wanted:?}: choose a series or release with --kernel, one of {offered}"
     )]
-    NoSuchKernel {
-        /// What was asked for.
-        wanted: String,
-        /// The series there are.
-        offered: String,
-    },
-    /// It cannot be a node of a cluster.
+    NoSuchKernel { wanted: String, offered: String },
     #[error(
-        "Debian offers kernel {0} without its modules any more, and a node of a cluster needs them: choose another with --kernel, or `--topology machine`"
+        "Debian no longer has the modules of kernel {0}, and a node of a cluster needs them: choose another kernel with --kernel, or `--topology machine`"
     )]
-    Bare(KernelRelease),
-    /// The package does not hold what it should.
-    #[error("the packages of kernel {release} hold no {file}")]
+    NoModules(KernelRelease),
+    #[error(
+        "Debian's packages of kernel {release} have no {file}: choose another kernel with --kernel"
+    )]
     Incomplete {
-        /// Which kernel.
         release: KernelRelease,
-        /// What is missing.
         file: &'static str,
     },
-    /// Debian's packages could not be had.
     #[error(transparent)]
     Debian(#[from] DebianError),
-    /// A program failed.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// Its disk could not be made.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// Files could not be moved into place.
-    #[error("cannot unpack the kernel")]
+    #[error("cannot unpack the kernel: check that the disk is not full")]
     Io(#[from] io::Error),
 }
 
-/// The newest kernel of the series that is in the cache already; needs no network.
+/// The newest kernel of the series in the cache.
 pub fn cached(cache: &Cache, series: &str) -> Option<Kernel> {
     let names = fs::read_dir(cache.root().join("kernel")).ok()?;
     let newest = names
@@ -103,17 +84,18 @@ pub fn cached(cache: &Cache, series: &str) -> Option<Kernel> {
                 .parse::<KernelRelease>()
                 .ok()
         })
-        .filter(|release| release.is_of(series) || release.as_str() == series)
+        .filter(|release| release.is_in_series(series) || release.as_str() == series)
         .filter(|release| cache.find(&part_name(release), &key()).is_some())
         .max()?;
     let folder = cache.find(&part_name(&newest), &key())?;
     Some(at(newest, &folder))
 }
 
-/// The newest kernel of the series that Debian offers; the archive's lists must be fresh.
+/// The newest kernel of the series in Debian's archive, whose lists must be up to date.
 pub fn newest(archive: &Archive, series: &str) -> Result<KernelRelease, KernelError> {
     let offered = offered(&archive.names("linux-image-")?);
-    let fits = |release: &&KernelRelease| release.is_of(series) || release.as_str() == series;
+    let fits =
+        |release: &&KernelRelease| release.is_in_series(series) || release.as_str() == series;
     match offered.iter().filter(fits).max() {
         Some(release) => Ok(release.clone()),
         None => Err(KernelError::NoSuchKernel {
@@ -123,7 +105,7 @@ pub fn newest(archive: &Archive, series: &str) -> Result<KernelRelease, KernelEr
     }
 }
 
-/// Every kernel that Debian offers: a list a series, oldest series first, newest release first.
+/// Every kernel in Debian's archive: one list per series, oldest series first, newest release first.
 pub fn by_series(archive: &Archive) -> Result<Vec<Vec<KernelRelease>>, KernelError> {
     let mut releases = offered(&archive.names("linux-image-")?);
     releases.sort();
@@ -135,7 +117,7 @@ pub fn by_series(archive: &Archive) -> Result<Vec<Vec<KernelRelease>>, KernelErr
     Ok(series.into_values().collect())
 }
 
-/// Fetches and unpacks a kernel, unless it is there.
+/// Fetches and unpacks a kernel if the cache does not have it.
 pub fn make(
     cache: &Cache,
     archive: &Archive,
@@ -184,15 +166,15 @@ fn at(release: KernelRelease, folder: &Path) -> Kernel {
         release,
         image: folder.join("vmlinuz"),
         disk: folder.join("kernel.img"),
-        equipment: if folder.join(BARE).exists() {
-            Equipment::Bare
+        modules: if folder.join(BARE).exists() {
+            Modules::Missing
         } else {
-            Equipment::Full
+            Modules::Included
         },
     }
 }
 
-/// Older kernels come as one package; from 6.19 on the image and the modules are split off.
+/// Older kernels are one package; since 6.19 image and modules have packages of their own.
 fn unpack(archive: &Archive, release: &KernelRelease, folder: &Path) -> Result<(), KernelError> {
     let unpacked = folder.join("unpacked");
     fs::create_dir_all(unpacked.join("usr/lib"))?;
@@ -206,7 +188,7 @@ fn unpack(archive: &Archive, release: &KernelRelease, folder: &Path) -> Result<(
     Ok(())
 }
 
-/// Moves image, configuration and modules to where a node expects them.
+/// Moves image, configuration and modules to the paths that a node expects.
 fn arrange(release: &KernelRelease, folder: &Path, disk: &Path) -> Result<(), KernelError> {
     let unpacked = folder.join("unpacked");
     let modules = unpacked.join("usr/lib/modules").join(release.as_str());
@@ -225,7 +207,7 @@ fn arrange(release: &KernelRelease, folder: &Path, disk: &Path) -> Result<(), Ke
     fs::create_dir_all(disk.join("boot"))?;
     fs::create_dir_all(disk.join("modules"))?;
     fs::rename(find("vmlinuz")?, folder.join("vmlinuz"))?;
-    // The configuration goes with the modules.
+    // The configuration is in the package of the modules.
     if !folder.join(BARE).exists() {
         fs::copy(find("config")?, disk.join(format!("boot/config-{release}")))?;
     }

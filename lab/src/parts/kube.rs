@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{PartError, golang};
+use super::error::PartError;
+use super::golang;
 use crate::cache::{Cache, Key};
 use crate::disk;
 use crate::progress::Reporter;
@@ -46,30 +47,28 @@ const PROGRAMS: [Program; 6] = [
 
 /// A folder with all the programs.
 #[derive(Clone, Debug)]
-pub struct Binaries(PathBuf);
+pub struct KubeBinaries(PathBuf);
 
-impl Binaries {
-    /// The path of one of them.
+impl KubeBinaries {
     pub fn program(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }
 
-/// Bump when the programs are built differently from the same modules.
+/// Increase it when the programs are built differently from the same modules.
 const RECIPE: &str = "1";
 
 fn key() -> Key {
     Key::of([GO_MOD, GO_SUM, RECIPE])
 }
 
-/// Whether they must be built first.
 pub fn is_missing(cache: &Cache) -> bool {
     cache.find("kube", &key()).is_none()
 }
 
-/// Builds whatever is not there. Go's own cache makes a second build of the same source quick,
-/// so one part for all programs costs little when one of them changes.
-pub fn make(cache: &Cache, reporter: &Reporter) -> Result<Binaries, PartError> {
+/// The programs; builds them if the cache does not have them. They are one part: if one of them
+/// changes, Go's own cache makes the build of the others quick.
+pub fn make(cache: &Cache, reporter: &Reporter) -> Result<KubeBinaries, PartError> {
     let folder = cache.part("kube", &key(), reporter, |folder| {
         let module = folder.join("module");
         fs::create_dir(&module)?;
@@ -84,14 +83,13 @@ pub fn make(cache: &Cache, reporter: &Reporter) -> Result<Binaries, PartError> {
         fs::remove_dir_all(&module)?;
         Ok::<(), PartError>(())
     })?;
-    Ok(Binaries(folder))
+    Ok(KubeBinaries(folder))
 }
 
-/// A disk with the kubelet, which nodes mount; separate from their root because the two change
-/// for different reasons.
+/// A disk with the kubelet. It is not on the root disk because the two change for different reasons.
 pub fn kubelet_disk(
     cache: &Cache,
-    binaries: &Binaries,
+    binaries: &KubeBinaries,
     reporter: &Reporter,
 ) -> Result<PathBuf, PartError> {
     let folder = cache.part("kubelet-disk", &key(), reporter, |folder| {
@@ -108,7 +106,7 @@ pub fn kubelet_disk(
 }
 
 fn build(cache: &Cache, module: &Path, program: &Program, output: &Path) -> Result<(), PartError> {
-    // Without these the programs call themselves v0.0.0-master, and a kubelet is judged by that.
+    // Without these the version is v0.0.0-master, and the API server checks the kubelet's version.
     let version = version("k8s.io/kubernetes/cmd/kubelet");
     let link = [
         "k8s.io/component-base/version",

@@ -1,9 +1,9 @@
-//! kwok, which plays the kubelet of nodes that are objects only, built from its Go module as pinned
-//! in `lab/tools/kwok/go.mod`.
+//! kwok, which simulates kubelets; built from its Go module as pinned in `lab/tools/kwok/go.mod`.
 
 use std::path::PathBuf;
 
-use super::{PartError, golang};
+use super::error::PartError;
+use super::golang;
 use crate::cache::{Cache, Key};
 use crate::progress::Reporter;
 
@@ -15,12 +15,11 @@ fn key() -> Key {
     Key::of([GO_MOD, GO_SUM])
 }
 
-/// Whether it must be built first.
 pub fn is_missing(cache: &Cache) -> bool {
     cache.find("kwok", &key()).is_none()
 }
 
-/// The program, built unless it is there.
+/// The program; builds it if the cache does not have it.
 pub fn make(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
     let folder = cache.part("kwok", &key(), reporter, |folder| {
         let what = format!("building kwok {}", golang::version(GO_MOD, PACKAGE));

@@ -1,11 +1,12 @@
-//! The definitions of ServiceMonitor, PodMonitor and PrometheusRule as their authors publish them, from the
-//! Go module of Prometheus' operator: the API server then judges ours field by field.
+//! The CRDs of ServiceMonitor, PodMonitor and PrometheusRule, from the Go module of the Prometheus
+//! operator: with them the API server validates our monitoring objects.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{PartError, golang};
+use super::error::PartError;
+use super::golang;
 use crate::cache::{Cache, Key};
 use crate::command;
 use crate::progress::Reporter;
@@ -17,14 +18,14 @@ const FILES: [(&str, &str); 2] = [
     ("go.sum", include_str!("../../tools/monitoring/go.sum")),
 ];
 
-const DEFINITIONS: [&str; 3] = ["podmonitors", "prometheusrules", "servicemonitors"];
+const CRDS: [&str; 3] = ["podmonitors", "prometheusrules", "servicemonitors"];
 
-/// A folder with the definitions and nothing else, fetched unless it is there.
+/// A folder with the CRDs; fetches them if the cache does not have them.
 pub fn make(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
     let files = FILES.iter().flat_map(|(name, text)| [name, text]);
-    let key = Key::of(files.chain(&DEFINITIONS));
+    let key = Key::of(files.chain(&CRDS));
     cache.part("monitoring", &key, reporter, |folder| {
-        reporter.step("fetching the definitions of Prometheus' operator", || {
+        reporter.step("fetching the CRDs of the Prometheus operator", || {
             golang::in_module(folder, FILES, |module| {
                 let source = command::read(
                     Command::new("go")
@@ -40,7 +41,7 @@ pub fn make(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
                             .env("GOFLAGS", "-mod=readonly"),
                     )
                 })?;
-                for name in DEFINITIONS {
+                for name in CRDS {
                     let file = format!("monitoring.coreos.com_{name}.yaml");
                     let from = PathBuf::from(source.trim()).join("example/prometheus-operator-crd");
                     fs::copy(from.join(&file), folder.join(&file))?;

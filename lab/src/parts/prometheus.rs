@@ -1,32 +1,28 @@
-//! Prometheus and promtool: Debian's package for this machine's release, unpacked rather than
-//! installed, so that no service of it starts on this machine. For the tests of what watches over
-//! sked; no lab runs it.
+//! Prometheus and promtool from Debian's package, unpacked and not installed, so that no service
+//! starts on this machine. For the tests of sked's metrics and alerts; no lab runs it.
 
 use std::path::PathBuf;
 
-use super::PartError;
+use super::error::PartError;
 use crate::cache::{Cache, Key};
 use crate::debian::{self, Archive, DebianError};
 use crate::progress::Reporter;
 
 const PACKAGE: &str = "prometheus";
 
-/// The unpacked programs.
 #[derive(Clone, Debug)]
 pub struct Prometheus {
-    /// The server.
     pub server: PathBuf,
-    /// What checks and tries rules without a server.
     pub promtool: PathBuf,
 }
 
-/// Built against the libraries of one release, so another release needs another.
+/// The programs need the libraries of one Debian release.
 fn key() -> Result<Key, DebianError> {
     let release = debian::release()?;
     Ok(Key::of([PACKAGE, &release]))
 }
 
-/// The programs, fetched unless they are there.
+/// The programs; fetches them if the cache does not have them.
 pub fn make(cache: &Cache, reporter: &Reporter) -> Result<Prometheus, PartError> {
     let folder = cache.part(PACKAGE, &key()?, reporter, |folder| {
         reporter.step("fetching Prometheus", || {

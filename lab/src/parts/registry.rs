@@ -1,9 +1,9 @@
-//! The registry's program: Debian's package, unpacked rather than installed, so that no service
-//! of it starts on this machine.
+//! The registry's program from Debian's package, unpacked and not installed, so that no service
+//! starts on this machine.
 
 use std::path::PathBuf;
 
-use super::PartError;
+use super::error::PartError;
 use crate::cache::{Cache, Key};
 use crate::debian::Archive;
 use crate::progress::Reporter;
@@ -14,12 +14,11 @@ fn key() -> Key {
     Key::of([PACKAGE])
 }
 
-/// Whether it must be fetched first.
 pub fn is_missing(cache: &Cache) -> bool {
     cache.find("registry", &key()).is_none()
 }
 
-/// The program, fetched unless it is there.
+/// The program; fetches it if the cache does not have it.
 pub fn make(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
     let folder = cache.part("registry", &key(), reporter, |folder| {
         reporter.step("fetching the registry", || {

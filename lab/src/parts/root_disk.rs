@@ -1,13 +1,12 @@
 //! The root file system of a node: a minimal Debian with podman, containerd and sshd.
 //!
-//! It knows nothing about any lab: who a node is comes with its seed at every boot, so a
-//! change there builds nothing anew.
+//! It is the same for all labs: name, addresses and keys of a node are in its seed.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::PartError;
+use super::error::PartError;
 use crate::cache::{Cache, Key};
 use crate::command;
 use crate::debian::{Archive, SUITE};
@@ -17,22 +16,21 @@ use crate::progress::Reporter;
 const PACKAGES: &str = "ca-certificates,conntrack,containerd,containernetworking-plugins,crun,\
                         golang-github-containers-common,iproute2,iptables,kmod,nftables,openssh-server,podman,procps,runc";
 
-/// Sparse: what a node does not use takes no room.
+/// The file is sparse: unused blocks take no space.
 const MEBIBYTES: u64 = 6 << 10;
 
-/// Bump when the disk is made differently from the same packages.
+/// Increase it when the disk is built differently from the same packages.
 const RECIPE: &str = "2";
 
 fn key() -> Key {
     Key::of([SUITE, PACKAGES, RECIPE])
 }
 
-/// Whether it must be made first.
 pub fn is_missing(cache: &Cache) -> bool {
     cache.find("root-disk", &key()).is_none()
 }
 
-/// The disk's image, made unless it is there.
+/// The disk's image; builds it if the cache does not have it.
 pub fn make(cache: &Cache, archive: &Archive, reporter: &Reporter) -> Result<PathBuf, PartError> {
     let folder = cache.part("root-disk", &key(), reporter, |folder| {
         let log = cache.log("root-disk");
@@ -52,8 +50,12 @@ pub fn make(cache: &Cache, archive: &Archive, reporter: &Reporter) -> Result<Pat
                     .arg(&tree)
                     .arg(&sources),
                 &log,
-            )?;
-            Ok::<(), PartError>(())
+            )
+            .map_err(|source| PartError::Build {
+                part: "the nodes' root disk".to_owned(),
+                log: log.display().to_string(),
+                source,
+            })
         })?;
         reporter.step("writing the nodes' disk", || {
             disk::make_root(&tree, &folder.join("root.img"), MEBIBYTES, &log)?;

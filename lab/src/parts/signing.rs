@@ -1,39 +1,36 @@
-//! The programs of signing: cosign in both editions that users have, and our own Sigstore.
-//!
-//! cosign comes from its Go modules, one folder an edition because the two cannot share a list
-//! of dependencies; the Sigstore is ours, `lab/sigstore`.
+//! cosign 2 and 3, built from their Go modules, and the lab's private Sigstore (`lab/sigstore`).
 
 use std::path::PathBuf;
 
-use super::{PartError, golang};
+use super::error::PartError;
+use super::golang;
 use crate::cache::{Cache, Key};
 use crate::progress::Reporter;
 use crate::signing::{CosignPrograms, Tools};
 use crate::spec::Signing;
 
-/// An edition of cosign.
-struct Cosign {
+struct CosignBuild {
     part: &'static str,
     package: &'static str,
     go_mod: &'static str,
     go_sum: &'static str,
 }
 
-const COSIGN: Cosign = Cosign {
+const COSIGN: CosignBuild = CosignBuild {
     part: "cosign",
     package: "github.com/sigstore/cosign/v3/cmd/cosign",
     go_mod: include_str!("../../tools/cosign/go.mod"),
     go_sum: include_str!("../../tools/cosign/go.sum"),
 };
 
-const COSIGN_2: Cosign = Cosign {
+const COSIGN_2: CosignBuild = CosignBuild {
     part: "cosign2",
     package: "github.com/sigstore/cosign/v2/cmd/cosign",
     go_mod: include_str!("../../tools/cosign2/go.mod"),
     go_sum: include_str!("../../tools/cosign2/go.sum"),
 };
 
-/// Everything that our Sigstore is built from.
+/// The source files of the private Sigstore.
 const SOURCES: [(&str, &str); 13] = [
     ("go.mod", include_str!("../../sigstore/go.mod")),
     ("go.sum", include_str!("../../sigstore/go.sum")),
@@ -53,42 +50,26 @@ const SOURCES: [(&str, &str); 13] = [
     ("simple.go", include_str!("../../sigstore/simple.go")),
 ];
 
-/// Whether one of the programs must be built first.
-pub fn is_missing(cache: &Cache, wanted: Signing) -> bool {
-    let cosign_missing = || {
-        let mut editions = [COSIGN, COSIGN_2].into_iter();
-        editions.any(|cosign| cache.find(cosign.part, &cosign.key()).is_none())
-    };
-    wanted >= Signing::Sigstore && is_sigstore_missing(cache)
-        || wanted >= Signing::Cosign && cosign_missing()
+pub fn is_missing(cache: &Cache) -> bool {
+    is_sigstore_missing(cache)
+        || [COSIGN, COSIGN_2]
+            .iter()
+            .any(|cosign| cache.find(cosign.part, &cosign.key()).is_none())
 }
 
-/// Whether our Sigstore must be built first.
 pub fn is_sigstore_missing(cache: &Cache) -> bool {
     cache.find("sigstore", &sigstore_key()).is_none()
 }
 
-/// What is wanted, built unless it is there.
-pub fn make(
-    cache: &Cache,
-    wanted: Signing,
-    reporter: &Reporter,
-) -> Result<Option<Tools>, PartError> {
-    let cosign = match wanted {
-        Signing::None => return Ok(None),
-        Signing::Sigstore => None,
-        Signing::Cosign => Some(CosignPrograms {
-            v3: COSIGN.make(cache, reporter)?,
-            v2: COSIGN_2.make(cache, reporter)?,
-        }),
-    };
-    Ok(Some(Tools {
+/// All programs; builds those that the cache does not have.
+pub fn make(cache: &Cache, reporter: &Reporter) -> Result<Tools, PartError> {
+    Ok(Tools {
         sigstore: make_sigstore(cache, reporter)?,
         cosign,
     }))
 }
 
-/// Our Sigstore, which is also the registry with the referrers API.
+/// The private Sigstore, which is also the registry with the referrers API.
 pub fn make_sigstore(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
     let folder = cache.part("sigstore", &sigstore_key(), reporter, |folder| {
         reporter.step("building the lab's Sigstore", || {
@@ -113,7 +94,7 @@ fn sigstore_key() -> Key {
     Key::of(SOURCES.into_iter().flat_map(|(name, text)| [name, text]))
 }
 
-impl Cosign {
+impl CosignBuild {
     fn key(&self) -> Key {
         Key::of([self.go_mod, self.go_sum, self.package])
     }
@@ -162,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn no_source_of_the_sigstore_is_forgotten() {
+    fn all_source_files_of_the_sigstore_are_listed() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sigstore");
         let there: BTreeSet<_> = fs::read_dir(folder)
             .unwrap()

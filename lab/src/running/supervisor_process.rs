@@ -1,5 +1,5 @@
-//! The supervisor as whoever brought the lab up holds it: its process, the control pipe that it lives by
-//! and that requests go through, and what it says. `running.rs` uses it; nobody else does.
+//! The supervisor as seen from the process that starts it: a child process, the control pipe to it
+//! and the events and responses that come back.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -7,71 +7,68 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use super::LabError;
+use super::error::LabError;
 use crate::command;
 use crate::progress::Event;
 use crate::request::{Request, Response};
 use crate::spec::LabSpec;
 use crate::state::RunningLab;
 
-/// The supervisor's process and the pipes to it.
+/// Dropping it closes the control pipe and waits until the supervisor has exited.
 #[derive(Debug)]
-pub(super) struct Supervisor {
+pub(super) struct SupervisorProcess {
     pub(super) process: Child,
-    /// One request at a time: the answers carry no names.
+    /// One request at a time: responses do not say which request they belong to.
     pipes: Mutex<Pipes>,
 }
 
-/// What the supervisor lives by, and what it says.
 #[derive(Debug)]
 struct Pipes {
     control: Option<ChildStdin>,
-    events: Option<BufReader<ChildStdout>>,
+    /// Events until the lab is ready, then responses.
+    output: Option<BufReader<ChildStdout>>,
 }
 
-/// Starts the supervisor in namespaces of its own and listens until it is ready or gives up. The
-/// supervisor is no member of our process group: Ctrl-C is for us, and we take the lab down by ending.
-pub(super) fn start_supervisor(
-    spec: &LabSpec,
-    listener: impl FnMut(&Event),
-) -> Result<(Supervisor, Option<RunningLab>), LabError> {
-    let log = command::append(&spec.state.join("supervisor.log"))?;
-    let mut process = Command::new("unshare")
-        .args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--"])
-        .arg(program()?)
-        .arg("supervisor")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(log)
-        .process_group(0)
-        .spawn()?;
-    let mut pipes = Pipes {
-        control: process.stdin.take(),
-        events: process.stdout.take().map(BufReader::new),
-    };
-    if let Some(control) = &mut pipes.control {
-        writeln!(
-            control,
-            "{}",
-            serde_json::to_string(spec).map_err(io::Error::from)?
-        )?;
+impl SupervisorProcess {
+    /// Starts the supervisor in its own namespaces and passes its events on until it is ready, or
+    /// has exited (then there is no [`RunningLab`]). It has a process group of its own, so that
+    /// Ctrl-C reaches this process only, whose end then closes the control pipe.
+    pub(super) fn start(
+        spec: &LabSpec,
+        listener: impl FnMut(&Event),
+    ) -> Result<(Self, Option<RunningLab>), LabError> {
+        let log = command::append(&spec.state.join("supervisor.log"))?;
+        let mut process = Command::new("unshare")
+            .args(["--mount", "--pid", "--fork", "--kill-child=KILL", "--"])
+            .arg(program()?)
+            .arg("supervisor")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .process_group(0)
+            .spawn()?;
+        let mut pipes = Pipes {
+            control: process.stdin.take(),
+            output: process.stdout.take().map(BufReader::new),
+        };
+        if let Some(control) = &mut pipes.control {
+            let line = serde_json::to_string(spec).map_err(io::Error::from)?;
+            writeln!(control, "{line}")?;
+        }
+        let supervisor = Self {
+            process,
+            pipes: Mutex::new(pipes),
+        };
+        let lab = supervisor.wait_until_ready(listener)?;
+        Ok((supervisor, lab))
     }
-    let supervisor = Supervisor {
-        process,
-        pipes: Mutex::new(pipes),
-    };
-    let lab = supervisor.until_ready(listener)?;
-    Ok((supervisor, lab))
-}
 
-impl Supervisor {
-    /// Nothing, when it ended before it was ready.
-    fn until_ready(
+    fn wait_until_ready(
         &self,
         mut listener: impl FnMut(&Event),
     ) -> Result<Option<RunningLab>, LabError> {
         let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
-        for line in pipes.events.iter_mut().flat_map(BufRead::lines) {
+        for line in pipes.output.iter_mut().flat_map(BufRead::lines) {
             let Ok(event) = serde_json::from_str(&line?) else {
                 continue;
             };
@@ -85,18 +82,19 @@ impl Supervisor {
         Ok(None)
     }
 
-    pub(super) fn say(&self, request: &Request) -> io::Result<()> {
+    /// Sends a request without waiting for a response.
+    pub(super) fn send(&self, request: &Request) -> io::Result<()> {
         let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
-        pipes.say(request)
+        pipes.send(request)
     }
 
-    /// Nothing, when it ended instead of an answer.
-    pub(super) fn ask(&self, request: &Request) -> io::Result<Option<Response>> {
+    /// Sends a request and waits for the response; there is none if the supervisor has exited.
+    pub(super) fn request(&self, request: &Request) -> io::Result<Option<Response>> {
         let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
-        pipes.say(request)?;
+        pipes.send(request)?;
         let mut line = String::new();
-        if let Some(events) = &mut pipes.events {
-            events.read_line(&mut line)?;
+        if let Some(output) = &mut pipes.output {
+            output.read_line(&mut line)?;
         }
         match line.as_str() {
             "" => Ok(None),
@@ -106,7 +104,7 @@ impl Supervisor {
 }
 
 impl Pipes {
-    fn say(&mut self, request: &Request) -> io::Result<()> {
+    fn send(&mut self, request: &Request) -> io::Result<()> {
         let line = serde_json::to_string(request)?;
         match &mut self.control {
             Some(control) => writeln!(control, "{line}"),
@@ -115,15 +113,16 @@ impl Pipes {
     }
 }
 
-impl Drop for Supervisor {
+impl Drop for SupervisorProcess {
     fn drop(&mut self) {
         let pipes = self.pipes.get_mut();
-        drop(pipes.unwrap_or_else(PoisonError::into_inner).control.take());
+        let pipes = pipes.unwrap_or_else(PoisonError::into_inner);
+        drop(pipes.control.take());
         let _ = self.process.wait();
     }
 }
 
-/// The `lab` program: this one, or for a test the one that was built beside it.
+/// The `lab` program: this one, or the one that was built beside a test.
 fn program() -> io::Result<PathBuf> {
     let this = std::env::current_exe()?;
     if this.file_name().is_some_and(|name| name == "lab") {

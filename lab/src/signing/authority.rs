@@ -1,5 +1,4 @@
-//! A Sigstore of our own: a trusted root, and keyless signatures that it vouches for or, in one
-//! respect, does not.
+//! A private Sigstore: a trusted root, and keyless signatures that are good or have one flaw.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,66 +8,66 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::key::{KeyPair, Signed};
-use super::request::{SigningError, ask};
-use super::{IDENTITY, ISSUER};
+use super::signer::{IDENTITY, ISSUER};
+use super::sigstore::{self, SigningError};
 use crate::oci::SignatureLayer;
 
-/// Everything that one trusted root vouches for.
+/// The keys behind one trusted root: certificate authority, log and timestamp authority.
 #[derive(Clone, Debug)]
 pub struct Authority {
-    sigstore: PathBuf,
+    program: PathBuf,
     keys: PathBuf,
     trusted_root: PathBuf,
 }
 
-/// The answer of `sigstore found`.
+/// The output of `sigstore create`.
 #[derive(Deserialize)]
-struct Founding {
+struct Created {
     authority: serde_json::Value,
     #[serde(rename = "trustedRoot")]
     trusted_root: serde_json::Value,
 }
 
-/// Keyless signatures of one image by one signer: good ones, and ones with one flaw each, by name.
-/// `lab/sigstore/bundles.go` and `simple.go` have the names; `e2e/tests/long_signatures/cosign_verdicts.md` says what
-/// cosign makes of each.
+/// Keyless signatures of one image by one signer, by case: good ones, and ones with one flaw each.
+/// `lab/sigstore/bundles.go` and `simple.go` have the cases; `lab/tests/verdicts.md` has cosign's
+/// verdict on each.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Material {
-    /// Of cosign v3's form.
+    /// In the format of cosign 3.
     pub bundles: BTreeMap<String, String>,
-    /// Of cosign v2's form.
+    /// In the format of cosign 2.
     pub signatures: BTreeMap<String, SignatureLayer>,
 }
 
 impl Authority {
-    /// Founds one and keeps it in a folder.
-    pub(super) fn create(sigstore: &Path, folder: &Path) -> Result<Self, SigningError> {
-        let Founding {
+    /// Creates the keys and writes them to a folder.
+    pub(super) fn create(program: &Path, folder: &Path) -> Result<Self, SigningError> {
+        let Created {
             authority,
             trusted_root,
-        } = ask(sigstore, &["found"], &())?;
+        } = sigstore::run(program, &["create"], &())?;
         fs::create_dir_all(folder)?;
-        let made = Self {
-            sigstore: sigstore.to_owned(),
+        let created = Self {
+            program: program.to_owned(),
             keys: folder.join("authority.json"),
             trusted_root: folder.join("trusted_root.json"),
         };
-        fs::write(&made.keys, authority.to_string())?;
-        fs::write(&made.trusted_root, trusted_root.to_string())?;
-        Ok(made)
+        fs::write(&created.keys, authority.to_string())?;
+        fs::write(&created.trusted_root, trusted_root.to_string())?;
+        Ok(created)
     }
 
-    /// The file to give to whoever should trust it.
+    /// The trusted root, for verifiers.
     pub fn trusted_root(&self) -> &Path {
         &self.trusted_root
     }
 
-    /// Signatures of an image by [`IDENTITY`], as [`ISSUER`] vouches.
+    /// Signs an image as [`IDENTITY`] with [`ISSUER`].
     pub fn issue(&self, repository: &str, digest: &str) -> Result<Material, SigningError> {
         self.issue_to(IDENTITY, ISSUER, repository, digest)
     }
 
-    /// Signatures of an image by somebody.
+    /// Signs an image as any identity.
     pub fn issue_to(
         &self,
         identity: &str,
@@ -77,8 +76,8 @@ impl Authority {
         digest: &str,
     ) -> Result<Material, SigningError> {
         let keys = self.keys.to_string_lossy();
-        ask(
-            &self.sigstore,
+        sigstore::run(
+            &self.program,
             &["issue", &keys],
             &json!({
                 "digest": digest, "repository": repository, "identity": identity, "issuer": issuer,
@@ -86,7 +85,7 @@ impl Authority {
         )
     }
 
-    /// Signs exactly these bytes by key, and has its log record both signatures.
+    /// Signs exactly these bytes by key and records both signatures in the log.
     pub fn sign_bytes(
         &self,
         key: &KeyPair,
@@ -94,7 +93,7 @@ impl Authority {
         statement: &str,
     ) -> Result<Signed, SigningError> {
         let keys = self.keys.to_string_lossy();
-        let question = key.question(Default::default(), simple, statement);
-        ask(&self.sigstore, &["sign", &keys], &question)
+        let input = key.sign_input(Default::default(), simple, statement);
+        sigstore::run(&self.program, &["sign", &keys], &input)
     }
 }

@@ -1,57 +1,69 @@
-//! Where a test signs and verifies with the programs that users have. They run without proxies,
-//! without a home and without Sigstore's public services: whatever they would fetch is given.
+//! Runs cosign without this user's home folder, proxies and Sigstore's public services: what it
+//! would fetch from them is passed as files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::authority::Authority;
-use super::key::KeyPair;
-use super::request::SigningError;
-use super::{CosignPrograms, Edition, Form, Match, Signer};
+use super::key::{Algorithm, GeneratedKey, Hash, KeyPair, Scheme, Signed};
+use super::signer::{Match, Signer};
+use super::sigstore::{self, SigningError};
+use super::tools::{Edition, Form, Tools};
 use crate::command::{self, CommandError};
 use crate::network;
 
-/// Trusts nobody, and asks nobody: with these cosign 3 signs and verifies by key alone.
+/// A trusted root and a signing configuration without any service: with these cosign 3 signs and
+/// verifies by key alone.
 const EMPTY_ROOT: &str =
     r#"{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}"#;
 const EMPTY_CONFIG: &str = r#"{"mediaType":"application/vnd.dev.sigstore.signingconfig.v0.2+json","rekorTlogConfig":{},"tsaConfig":{}}"#;
 
-/// Both editions of cosign, and a folder for their files.
+/// cosign and the private Sigstore, with a folder for their keys and files.
 #[derive(Clone, Debug)]
 pub struct Cosign {
     programs: CosignPrograms,
     folder: PathBuf,
 }
 
-/// What cosign says of an image.
+/// cosign's verdict on an image, with its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is signed as asked for; what cosign printed.
+    /// Standard output.
     Accepted(String),
-    /// It is not; cosign's words on standard error.
+    /// Standard error.
     Refused(String),
 }
 
 impl Verdict {
-    /// Whether it was accepted.
     pub fn is_accepted(&self) -> bool {
         matches!(self, Self::Accepted(_))
     }
 
-    /// What cosign had to say.
     pub fn text(&self) -> &str {
         match self {
-            Self::Accepted(words) | Self::Refused(words) => words,
+            Self::Accepted(text) | Self::Refused(text) => text,
         }
     }
 }
 
+/// What Go's `regexp` package makes of a pattern and a text.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct RegexpResult {
+    /// Whether the pattern is valid.
+    pub valid: bool,
+    /// Whether the pattern matches anywhere in the text.
+    pub matches: bool,
+    /// Why the pattern is invalid.
+    pub error: String,
+}
+
 impl Cosign {
-    pub fn open(programs: &CosignPrograms, folder: &Path) -> Result<Self, SigningError> {
+    /// Uses a folder of its own, and creates it.
+    pub fn open(tools: &Tools, folder: &Path) -> Result<Self, SigningError> {
         fs::create_dir_all(folder)?;
         let cosign = Self {
-            programs: programs.clone(),
+            tools: tools.clone(),
             folder: std::path::absolute(folder)?,
         };
         fs::write(cosign.empty_root(), EMPTY_ROOT)?;
@@ -59,7 +71,7 @@ impl Cosign {
         Ok(cosign)
     }
 
-    /// A trusted root that vouches for nobody: what `cosign verify --key` is given.
+    /// A trusted root without any authority, for `cosign verify --key`.
     pub fn empty_root(&self) -> PathBuf {
         self.folder.join("empty_root.json")
     }
@@ -68,21 +80,50 @@ impl Cosign {
         self.folder.join("empty_config.json")
     }
 
-    /// The private key in cosign's own form, with an empty password. Imported once.
-    fn import(&self, key: &KeyPair) -> Result<PathBuf, SigningError> {
-        let prefix = key.public_key.with_file_name("cosign");
-        let imported = prefix.with_extension("key");
-        if !imported.exists() {
-            let pem = key.public_key.with_file_name("private.pem");
-            let mut import = self.command(Edition::V3);
-            import.args(["import-key-pair", "--yes", "--key"]).arg(pem);
-            command::read(import.arg("--output-key-prefix").arg(&prefix))?;
-        }
-        Ok(imported)
+    /// Creates a private Sigstore in a subfolder of this name.
+    pub fn create_authority(&self, name: &str) -> Result<Authority, SigningError> {
+        Authority::create(&self.tools.sigstore, &self.folder.join(name))
     }
 
-    /// Signs a reference (`host:port/name@sha256:…`) by key and leaves the signature in its
-    /// registry. `more` are further words for cosign, such as `--recursive`.
+    /// Generates a key pair in a subfolder of this name, also in cosign's own format.
+    pub fn key_pair(&self, name: &str, algorithm: Algorithm) -> Result<KeyPair, SigningError> {
+        let mut generated: Vec<GeneratedKey> =
+            sigstore::run(&self.tools.sigstore, &["keys", algorithm.name()], &())?;
+        let Some(GeneratedKey {
+            algorithm,
+            private,
+            public,
+        }) = generated.pop()
+        else {
+            return Err(SigningError::Failed {
+                args: format!("keys {}", algorithm.name()),
+                output_tail: String::new(),
+            });
+        };
+        let folder = self.folder.join(name);
+        fs::create_dir_all(&folder)?;
+        let (plain, public_key) = (folder.join("private.pem"), folder.join("public.pem"));
+        fs::write(&plain, &private)?;
+        fs::write(&public_key, &public)?;
+        let prefix = folder.join("cosign");
+        command::read(
+            self.command(Edition::V3)
+                .args(["import-key-pair", "--yes", "--key"])
+                .arg(&plain)
+                .arg("--output-key-prefix")
+                .arg(&prefix),
+        )?;
+        Ok(KeyPair {
+            algorithm,
+            private,
+            public,
+            cosign_key: prefix.with_extension("key"),
+            public_key,
+        })
+    }
+
+    /// Signs a reference (`host:port/name@sha256:…`) by key and pushes the signature to its registry.
+    /// `more` are further arguments for cosign, such as `--recursive`.
     pub fn sign(
         &self,
         edition: Edition,
@@ -117,7 +158,19 @@ impl Cosign {
         Ok(())
     }
 
-    /// Asks cosign whether a reference is signed by the key in this file.
+    /// Signs exactly these bytes by key, without a registry and without a log.
+    pub fn sign_bytes(
+        &self,
+        key: &KeyPair,
+        how: (Hash, Scheme),
+        simple: &str,
+        statement: &str,
+    ) -> Result<Signed, SigningError> {
+        let input = key.sign_input(how, simple, statement);
+        sigstore::run(&self.tools.sigstore, &["sign"], &input)
+    }
+
+    /// Verifies a reference with the public key in this file.
     pub fn verify(
         &self,
         edition: Edition,
@@ -127,7 +180,7 @@ impl Cosign {
         verdict_of(&mut self.verify_command(edition, public_key, reference))
     }
 
-    /// The same as a command, for whoever measures it.
+    /// The same as a command, for measurements.
     pub fn verify_command(&self, edition: Edition, public_key: &Path, reference: &str) -> Command {
         let mut cosign = self.command(edition);
         cosign
@@ -139,7 +192,7 @@ impl Cosign {
         cosign
     }
 
-    /// Asks cosign whether a reference is signed by somebody for whom a Sigstore vouches.
+    /// Verifies a keyless signature of a reference against a private Sigstore.
     pub fn verify_keyless(
         &self,
         edition: Edition,
@@ -150,7 +203,7 @@ impl Cosign {
         verdict_of(&mut self.verify_keyless_command(edition, authority, signer, reference))
     }
 
-    /// The same as a command, for whoever measures it or has more to say.
+    /// The same as a command, for measurements and further arguments.
     pub fn verify_keyless_command(
         &self,
         edition: Edition,
@@ -160,7 +213,7 @@ impl Cosign {
     ) -> Command {
         let mut cosign = self.command(edition);
         cosign
-            // Without it cosign would ask the public log about entries that it does not find.
+            // Without `--offline` cosign would look up missing entries in the public log.
             .args(["verify", "--offline=true", "--trusted-root"])
             .arg(authority.trusted_root());
         for (flag, wanted) in [
@@ -176,7 +229,16 @@ impl Cosign {
         cosign
     }
 
-    /// cosign with nothing of this machine's user in it.
+    /// Matches (pattern, text) pairs with Go's `regexp` package, which cosign uses.
+    pub fn regexps(&self, pairs: &[(&str, &str)]) -> Result<Vec<RegexpResult>, SigningError> {
+        let input: Vec<_> = pairs
+            .iter()
+            .map(|(pattern, text)| json!({"pattern": pattern, "text": text}))
+            .collect();
+        sigstore::run(&self.tools.sigstore, &["regexps"], &input)
+    }
+
+    /// cosign without this user's settings.
     pub fn command(&self, edition: Edition) -> Command {
         let mut cosign = network::without_proxies(self.programs.of(edition));
         cosign
@@ -189,7 +251,7 @@ impl Cosign {
     }
 }
 
-/// Runs cosign and takes its exit status for its verdict.
+/// Runs a `cosign verify` command; its exit status is the verdict.
 pub fn verdict_of(cosign: &mut Command) -> Result<Verdict, SigningError> {
     let output = cosign
         .stdin(Stdio::null())

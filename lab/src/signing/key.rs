@@ -1,5 +1,4 @@
-//! Key pairs of every kind that a policy may name, and signatures over whatever bytes a test
-//! wants signed.
+//! Key pairs of every algorithm that a trust policy accepts, and signatures over any bytes.
 
 use std::path::PathBuf;
 
@@ -8,35 +7,27 @@ use serde_json::json;
 
 use crate::oci::SignatureLayer;
 
-/// A kind of key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
-    /// ECDSA on P-256: what cosign makes by itself.
+    /// cosign's default.
     #[serde(rename = "ecdsa-p256")]
     EcdsaP256,
-    /// ECDSA on P-384.
     #[serde(rename = "ecdsa-p384")]
     EcdsaP384,
-    /// ECDSA on P-521.
     #[serde(rename = "ecdsa-p521")]
     EcdsaP521,
-    /// Ed25519.
     #[serde(rename = "ed25519")]
     Ed25519,
-    /// RSA of 2048 bits.
     #[serde(rename = "rsa-2048")]
     Rsa2048,
-    /// RSA of 3072 bits.
     #[serde(rename = "rsa-3072")]
     Rsa3072,
-    /// RSA of 4096 bits.
     #[serde(rename = "rsa-4096")]
     Rsa4096,
 }
 
 impl Algorithm {
-    /// All of them.
     pub const ALL: [Self; 7] = [
         Self::EcdsaP256,
         Self::EcdsaP384,
@@ -47,7 +38,6 @@ impl Algorithm {
         Self::Rsa4096,
     ];
 
-    /// Its name on command lines.
     pub fn name(self) -> &'static str {
         match self {
             Self::EcdsaP256 => "ecdsa-p256",
@@ -61,47 +51,44 @@ impl Algorithm {
     }
 }
 
-/// What is hashed before it is signed; Ed25519 signs the whole message and ignores it.
+/// The hash that is signed; Ed25519 signs the whole message and ignores it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hash {
-    /// What cosign uses, whatever the key.
+    /// cosign's default for every key.
     #[default]
     Sha256,
-    /// SHA-384.
     Sha384,
-    /// SHA-512.
     Sha512,
 }
 
-/// How RSA pads; other keys have no choice.
+/// RSA padding; ignored for other keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Scheme {
-    /// The usual one; for RSA PKCS #1 v1.5.
+    /// PKCS #1 v1.5.
     #[default]
     #[serde(rename = "")]
     Default,
-    /// RSA-PSS.
     #[serde(rename = "pss")]
     Pss,
 }
 
-/// A key pair, in files.
 #[derive(Clone, Debug)]
 pub struct KeyPair {
-    /// Its kind.
     pub algorithm: Algorithm,
     /// The private key as PKCS #8 PEM.
     pub private: String,
     /// The public key as PEM.
     pub public: String,
-    /// The public key in a file.
+    /// The file of the private key in cosign's own format, with an empty password.
+    pub cosign_key: PathBuf,
+    /// The file of the public key.
     pub public_key: PathBuf,
 }
 
 impl KeyPair {
-    /// What the Sigstore is asked when it is to sign these bytes.
-    pub(super) fn question(
+    /// The input of `sigstore sign`.
+    pub(super) fn sign_input(
         &self,
         (hash, scheme): (Hash, Scheme),
         simple: &str,
@@ -114,9 +101,9 @@ impl KeyPair {
     }
 }
 
-/// A key pair as the Sigstore gives it.
+/// A key pair as `sigstore keys` prints it.
 #[derive(Debug, Deserialize)]
-pub(super) struct MadeKey {
+pub(super) struct GeneratedKey {
     pub(super) algorithm: Algorithm,
     pub(super) private: String,
     pub(super) public: String,
@@ -125,27 +112,28 @@ pub(super) struct MadeKey {
 /// Signatures that one key made.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Signed {
-    /// Over the payload of cosign v2's form, in base64.
+    /// Over the payload in the format of cosign 2, in base64.
     pub signature: String,
-    /// What the log said about that signature, as an annotation carries it; empty without a log.
-    pub note: String,
-    /// A bundle of cosign v3's form with the statement, and with a log entry where there is a log.
+    /// The log entry of that signature, as an annotation carries it; empty without a log.
+    #[serde(rename = "logEntry")]
+    pub log_entry: String,
+    /// A bundle in the format of cosign 3 with the statement, and with a log entry if there is a log.
     pub bundle: String,
 }
 
 impl Signed {
-    /// A signature of cosign v2's form over this payload, which must be what was signed.
+    /// The signature in the format of cosign 2. `payload` must be the signed one.
     pub fn layer(&self, payload: &str) -> SignatureLayer {
         let mut layer = SignatureLayer::by_key(payload, &self.signature);
-        if !self.note.is_empty() {
+        if !self.log_entry.is_empty() {
             let name = "dev.sigstore.cosign/bundle".to_owned();
-            layer.annotations.insert(name, self.note.clone());
+            layer.annotations.insert(name, self.log_entry.clone());
         }
         layer
     }
 }
 
-/// What cosign v2 signs about an image.
+/// The payload that cosign 2 signs for an image.
 pub fn simple_payload(repository: &str, digest: &str) -> String {
     json!({
         "critical": {
@@ -158,7 +146,7 @@ pub fn simple_payload(repository: &str, digest: &str) -> String {
     .to_string()
 }
 
-/// What cosign v3 signs about an image.
+/// The in-toto statement that cosign 3 signs for an image.
 pub fn statement(digest: &str) -> String {
     let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
     json!({

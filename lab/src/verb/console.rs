@@ -1,4 +1,4 @@
-//! `lab console`: a node's serial line, byte for byte.
+//! `lab console`: connects the terminal to a node's serial console.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,28 +10,28 @@ use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 
 use lab::Lab;
 
-/// Ctrl-], as telnet has it.
+/// Ctrl-], as in telnet.
 const LEAVE: u8 = 0x1d;
 
 pub(crate) fn run(lab: &Lab, node: &str) -> anyhow::Result<ExitCode> {
     let node = lab.node(node)?.name().to_owned();
-    // A socket's path may have 108 bytes, so it is named from inside its folder.
+    // A socket path is limited to 108 bytes, so it is relative to its folder.
     std::env::set_current_dir(lab.state().folder())?;
     let console = UnixStream::connect(format!("{node}.console")).with_context(|| {
-        format!("cannot reach the console of {node}: is its virtual machine still running?")
+        format!("cannot reach the console of {node}: its virtual machine has ended; `lab logs {node}` shows why")
     })?;
-    writeln!(io::stderr(), "Console of {node}. Ctrl-] leaves.\r")?;
+    writeln!(io::stderr(), "Console of {node}. Ctrl-] disconnects.\r")?;
     let _raw = Raw::enter()?;
     let mut from_node = console.try_clone()?;
     std::thread::spawn(move || {
         let _ = io::copy(&mut from_node, &mut Unbuffered(io::stdout()));
     });
-    talk(console)?;
+    send_input(console)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Sends what is typed until Ctrl-] or the end of input.
-fn talk(mut console: UnixStream) -> io::Result<()> {
+fn send_input(mut console: UnixStream) -> io::Result<()> {
     let mut typed = [0; 256];
     let mut input = io::stdin().lock();
     loop {
@@ -44,7 +44,7 @@ fn talk(mut console: UnixStream) -> io::Result<()> {
     }
 }
 
-/// The terminal without echo and line editing; put back when dropped.
+/// The terminal without echo and line editing; restored when dropped.
 struct Raw(Option<(File, Termios)>);
 
 impl Raw {
@@ -69,7 +69,7 @@ impl Drop for Raw {
     }
 }
 
-/// Standard output that shows every byte at once.
+/// Standard output, flushed after every write.
 pub(super) struct Unbuffered(pub(super) io::Stdout);
 
 impl Write for Unbuffered {

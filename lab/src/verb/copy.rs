@@ -1,4 +1,4 @@
-//! `lab cp`: a file or folder to or from a node.
+//! `lab cp`: copies a file or folder to or from a node.
 
 use std::process::ExitCode;
 
@@ -7,11 +7,11 @@ use lab::{Lab, ssh};
 
 pub(crate) fn run(lab: &Lab, from: &str, to: &str) -> anyhow::Result<ExitCode> {
     let (node, from, to) = match (remote(from), remote(to)) {
-        (Some(node), None) => (node, from.to_owned(), here(to)?),
-        (None, Some(node)) => (node, here(from)?, to.to_owned()),
+        (Some(node), None) => (node, from.to_owned(), absolute(to)?),
+        (None, Some(node)) => (node, absolute(from)?, to.to_owned()),
         _ => bail!("exactly one of the two paths must be on a node, written NODE:PATH"),
     };
-    let node = lab.node(node)?.answering()?;
+    let node = lab.reachable_node(node)?;
     let status = ssh::copy(lab.state(), node.name(), &from, &to).status()?;
     Ok(if status.success() {
         ExitCode::SUCCESS
@@ -20,14 +20,14 @@ pub(crate) fn run(lab: &Lab, from: &str, to: &str) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The node of a path that is written `NODE:PATH`; a slash before the colon makes it a local one.
+/// The node of `NODE:PATH`; a path with a slash before the colon is local.
 fn remote(path: &str) -> Option<&str> {
     let (node, _) = path.split_once(':')?;
     (!node.is_empty() && !node.contains('/')).then_some(node)
 }
 
-/// A local path that holds wherever the copy is run from.
-fn here(path: &str) -> anyhow::Result<String> {
+/// scp runs in another folder.
+fn absolute(path: &str) -> anyhow::Result<String> {
     let path = std::path::absolute(path)?;
     match path.to_str() {
         Some(path) => Ok(path.to_owned()),

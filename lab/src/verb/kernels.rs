@@ -1,4 +1,4 @@
-//! `lab kernels`: what `--kernel` can be.
+//! `lab kernels`: lists the kernels that `--kernel` accepts.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! `lab logs`: what the lab's processes had to say. Those of this side can be read while a lab
-//! comes up and after it is gone; those of a node's daemons need the node.
+//! `lab logs`: prints logs. Those of the lab's processes can be read while a lab starts and after it
+//! has ended; those of a node's daemons need the node.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use lab::{Lab, State};
 
-/// What every node runs and keeps a log of; the kubelet only in a cluster.
+/// The daemons of a node; kubelet only in a cluster.
 const DAEMONS: [&str; 4] = ["containerd", "kubelet", "podman", "sshd"];
 
 pub(crate) fn run(state: State, what: Option<&str>) -> anyhow::Result<ExitCode> {
@@ -22,7 +22,7 @@ pub(crate) fn run(state: State, what: Option<&str>) -> anyhow::Result<ExitCode> 
         Some(Err("supervisor")) => out.write_all(&fs::read(state.path("supervisor.log"))?)?,
         Some(Err(name)) => {
             if !names(&state)?.iter().any(|known| known == name) {
-                bail!("there is no log {name:?}: `lab logs` lists what there is");
+                bail!("there is no log {name:?}: `lab logs` lists the logs");
             }
             out.write_all(
                 &fs::read(state.log(name))
@@ -32,15 +32,14 @@ pub(crate) fn run(state: State, what: Option<&str>) -> anyhow::Result<ExitCode> 
         Some(Ok((node, daemon))) => {
             if !DAEMONS.contains(&daemon) {
                 bail!(
-                    "{daemon:?} is no daemon of a node: try {}",
+                    "{daemon:?} is not a daemon of a node: use one of {}",
                     DAEMONS.join(", ")
                 );
             }
             let lab = Lab::find(state)?;
             let file = format!("/var/log/{daemon}.log");
             let status = lab
-                .node(node)?
-                .answering()?
+                .reachable_node(node)?
                 .command(&["cat", &file])
                 .status()?;
             return Ok(if status.success() {

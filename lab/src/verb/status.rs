@@ -1,4 +1,4 @@
-//! `lab status`: what runs, and whether it answers now.
+//! `lab status`: shows whether the lab's services and nodes respond.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,20 +11,19 @@ use crate::args::Output;
 use lab::oci::Registry;
 use lab::{Lab, RunningLab, ssh};
 
-/// What was found when each part was asked.
 #[derive(Debug, Serialize)]
 struct Status<'a> {
     #[serde(flatten)]
     lab: &'a RunningLab,
-    api_server: Option<Answer>,
-    registry_state: Answer,
-    referrers_state: Option<Answer>,
+    api_server: Option<Health>,
+    registry_state: Health,
+    referrers_state: Option<Health>,
     node_states: Vec<NodeState<'a>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Answer {
+enum Health {
     Ready,
     Silent,
 }
@@ -32,20 +31,20 @@ enum Answer {
 #[derive(Debug, Serialize)]
 struct NodeState<'a> {
     name: &'a str,
-    login: Answer,
+    login: Health,
     kubernetes: Option<String>,
     kernel: Option<String>,
     sched_ext: Option<String>,
 }
 
 pub(crate) fn run(lab: &Lab, output: Output) -> anyhow::Result<ExitCode> {
-    let status = ask(lab);
+    let status = check(lab);
     let mut out = std::io::stdout();
     match output {
         Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&status)?)?,
         Output::Text => write!(out, "{}", text(&status))?,
     }
-    Ok(if status.is_well() {
+    Ok(if status.is_healthy() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -53,9 +52,9 @@ pub(crate) fn run(lab: &Lab, output: Output) -> anyhow::Result<ExitCode> {
 }
 
 impl Status<'_> {
-    /// Whether everything answers and every node is what it should be.
-    fn is_well(&self) -> bool {
-        let ready = |answer: Answer| answer == Answer::Ready;
+    /// Whether everything responds and every node is Ready.
+    fn is_healthy(&self) -> bool {
+        let ready = |health: Health| health == Health::Ready;
         let joined = |node: &NodeState<'_>| {
             node.kubernetes
                 .as_deref()
@@ -71,17 +70,17 @@ impl Status<'_> {
     }
 }
 
-fn ask(lab: &Lab) -> Status<'_> {
+fn check(lab: &Lab) -> Status<'_> {
     let running = lab.running();
     let has_api = running.kubeconfig.is_some();
     Status {
         lab: running,
-        api_server: has_api.then(|| answer(kubectl(lab, &["get", "--raw", "/readyz"]).is_some())),
-        registry_state: answer(Registry::new(&running.registry).is_up()),
+        api_server: has_api.then(|| health(kubectl(lab, &["get", "--raw", "/readyz"]).is_some())),
+        registry_state: health(Registry::new(&running.registry).is_up()),
         referrers_state: running
             .referrers_registry
             .as_ref()
-            .map(|address| answer(Registry::new(address).is_up())),
+            .map(|address| health(Registry::new(address).is_up())),
         node_states: running
             .nodes
             .iter()
@@ -92,14 +91,14 @@ fn ask(lab: &Lab) -> Status<'_> {
 
 fn node_state<'a>(lab: &'a Lab, name: &'a str, has_api: bool) -> NodeState<'a> {
     let open = ssh::is_open(lab.state(), name);
-    let read = |words: &[&str]| {
-        let said = lab.node(name).ok()?.run(words).ok()?;
-        (open && said.status == 0).then(|| said.stdout.trim().to_owned())
+    let read = |args: &[&str]| {
+        let output = lab.node(name).ok()?.run(args).ok()?;
+        (open && output.status == 0).then(|| output.stdout.trim().to_owned())
     };
     let ready = r#"jsonpath={.status.conditions[?(@.type=="Ready")].status}"#;
     NodeState {
         name,
-        login: answer(open),
+        login: health(open),
         kubernetes: has_api.then(|| {
             match kubectl(lab, &["get", "node", name, "-o", ready]).as_deref() {
                 Some("True") => "Ready".to_owned(),
@@ -112,12 +111,12 @@ fn node_state<'a>(lab: &'a Lab, name: &'a str, has_api: bool) -> NodeState<'a> {
     }
 }
 
-fn kubectl(lab: &Lab, words: &[&str]) -> Option<String> {
+fn kubectl(lab: &Lab, args: &[&str]) -> Option<String> {
     let output = lab
         .kubectl()
         .ok()?
         .arg("--request-timeout=5s")
-        .args(words)
+        .args(args)
         .output()
         .ok()?;
     output
@@ -126,11 +125,11 @@ fn kubectl(lab: &Lab, words: &[&str]) -> Option<String> {
         .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn answer(answers: bool) -> Answer {
-    if answers {
-        Answer::Ready
+fn health(responds: bool) -> Health {
+    if responds {
+        Health::Ready
     } else {
-        Answer::Silent
+        Health::Silent
     }
 }
 
@@ -138,10 +137,10 @@ fn text(status: &Status<'_>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(["WHAT", "STATE", "KUBERNETES", "SCHED_EXT", "WHERE"]);
-    if let (Some(answer), Some(config)) = (status.api_server, &status.lab.kubeconfig) {
+    if let (Some(health), Some(config)) = (status.api_server, &status.lab.kubeconfig) {
         table.add_row([
             "api server",
-            word(answer),
+            health_text(health),
             "",
             "",
             &config.display().to_string(),
@@ -149,19 +148,19 @@ fn text(status: &Status<'_>) -> String {
     }
     table.add_row([
         "registry",
-        word(status.registry_state),
+        health_text(status.registry_state),
         "",
         "",
         &status.lab.registry,
     ]);
-    if let (Some(answer), Some(address)) = (status.referrers_state, &status.lab.referrers_registry)
+    if let (Some(health), Some(address)) = (status.referrers_state, &status.lab.referrers_registry)
     {
-        table.add_row(["referrers", word(answer), "", "", address]);
+        table.add_row(["referrers", health_text(health), "", "", address]);
     }
     for (node, state) in status.lab.nodes.iter().zip(&status.node_states) {
         table.add_row([
             state.name,
-            word(state.login),
+            health_text(state.login),
             state.kubernetes.as_deref().unwrap_or("-"),
             state.sched_ext.as_deref().unwrap_or("-"),
             &format!("kernel {}", state.kernel.as_deref().unwrap_or(&node.kernel)),
@@ -177,9 +176,9 @@ fn text(status: &Status<'_>) -> String {
         .collect()
 }
 
-fn word(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Ready => "ready",
-        Answer::Silent => "silent",
+fn health_text(health: Health) -> &'static str {
+    match health {
+        Health::Ready => "ready",
+        Health::Silent => "silent",
     }
 }

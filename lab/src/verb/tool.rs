@@ -1,4 +1,4 @@
-//! `lab tool`: where a program is that no lab runs, for `make`. Needs no root.
+//! `lab tool`: prints the path of a program that `make` and the tests use. Needs no root.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -24,7 +24,10 @@ pub(crate) fn run(args: &Args, tool: Tool) -> anyhow::Result<ExitCode> {
 fn built(cache: &Cache, tool: InstallTool) -> anyhow::Result<PathBuf> {
     if install_tool::is_missing(cache, tool) {
         let name = tool.name();
-        writeln!(std::io::stderr(), "building {name}, this once: minutes")?;
+        writeln!(
+            std::io::stderr(),
+            "building {name}: this takes minutes, once"
+        )?;
     }
     let quiet = Reporter::new(std::io::sink());
     Ok(install_tool::make(cache, tool, &quiet)?)

@@ -1,4 +1,4 @@
-//! `lab up`: bring a lab up, say how to use it, hold it.
+//! `lab up`: starts a lab, prints how to use it, and keeps it until Ctrl-C.
 
 use std::io::Write;
 use std::process::ExitCode;

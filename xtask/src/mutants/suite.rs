@@ -1,4 +1,4 @@
-//! Runs tests in the copy of the tree, and tells what became of a mutant. Called by `mutants` only.
+//! Runs tests in the copy of the tree and reports whether they notice a patch.
 
 use std::fmt;
 use std::path::Path;
@@ -6,145 +6,136 @@ use std::process::{Command, Output};
 
 use anyhow::ensure;
 
-/// Seconds; longer than any build takes.
-const LONGEST_BUILD: &str = "1800";
-/// What `timeout` says of a command that it ended.
-const ENDED: i32 = 124;
+/// Seconds.
+const BUILD_TIMEOUT: &str = "1800";
+/// The exit code of `timeout` for a command that it killed.
+const TIMED_OUT: i32 = 124;
 
-/// Tests that are asked together.
 pub(crate) struct Suite {
     pub(crate) name: &'static str,
-    /// What its tests run, built before each run.
-    needs: &'static [&'static [&'static str]],
-    /// What is asked of `cargo test`, one after the other, until one is red.
-    steps: &'static [Step],
-    /// Seconds; longer than any step takes. A test that waits for ever has missed something, too.
-    longest: &'static str,
+    /// Cargo commands before the tests.
+    preparation: &'static [&'static [&'static str]],
+    /// Run in this order until one fails.
+    runs: &'static [TestRun],
+    /// Seconds per run. A test that does not end has noticed the patch, too.
+    timeout: &'static str,
 }
 
-struct Step {
+struct TestRun {
     tests: &'static [&'static str],
-    words: &'static [&'static str],
+    /// Arguments of the test program.
+    args: &'static [&'static str],
 }
 
-/// The quick one first: what it misses is not shown to the other.
+/// The fast one first: only patches that it does not notice go to the second.
 pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "without a lab",
-        needs: &[],
-        steps: &[
-            Step {
+        preparation: &[],
+        runs: &[
+            TestRun {
                 tests: &["--package", "schedkit-image", "--test", "verdicts"],
-                words: &[],
+                args: &[],
             },
-            Step {
+            TestRun {
                 tests: &["--package", "schedkit-image", "--lib"],
-                words: &[],
+                args: &[],
             },
-            Step {
+            TestRun {
                 tests: &["--package", "schedkit-image", "--test", "faults"],
-                words: &[],
+                args: &[],
             },
         ],
-        longest: "120",
+        timeout: "120",
     },
     Suite {
         name: "with a lab",
-        needs: &[&["build", "--package", "lab", "--package", "schedctl", "--bins"]],
-        steps: &[Step {
+        preparation: &[&["build", "--package", "lab", "--package", "schedctl", "--bins"]],
+        runs: &[TestRun {
             tests: &["--package", "e2e", "--test", "host"],
-            words: &["trust::", "--test-threads=1"],
+            args: &["trust::", "--test-threads=1"],
         }],
-        longest: "900",
+        timeout: "900",
     },
 ];
 
-/// How a mutant fared.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// A test went red.
-    Missed {
-        /// Which ones did.
-        by: String,
-        /// All that they said.
-        said: String,
+pub(crate) enum Outcome {
+    Failed {
+        /// The names of the failed tests.
+        tests: String,
+        output: String,
     },
-    /// All tests stayed green.
-    Unnoticed,
-    /// It does not compile, which proves nothing.
-    Broken {
-        /// What the compiler said.
-        said: String,
+    Passed,
+    /// The tree does not compile, which proves nothing.
+    BuildFailed {
+        output: String,
     },
 }
 
 impl Suite {
-    /// Builds what the tests need beside themselves.
+    /// Builds what the tests need.
     pub(crate) fn prepare(&self, copy: &Path) -> anyhow::Result<()> {
-        for need in self.needs {
-            let built = cargo(copy, need, LONGEST_BUILD)?;
-            ensure!(built.status.success(), "{}", said(&built));
+        for command in self.preparation {
+            let built = cargo(copy, command, BUILD_TIMEOUT)?;
+            ensure!(built.status.success(), "{}", text(&built));
         }
         Ok(())
     }
 
-    /// Compiling is a step of its own, so that its failure is not taken for a red test.
-    pub(crate) fn fate(&self, copy: &Path) -> anyhow::Result<Fate> {
-        for need in self.needs {
-            let built = cargo(copy, need, LONGEST_BUILD)?;
+    /// Compiles first, so that a failed build is not taken for a failed test.
+    pub(crate) fn run(&self, copy: &Path) -> anyhow::Result<Outcome> {
+        for command in self.preparation {
+            let built = cargo(copy, command, BUILD_TIMEOUT)?;
             if !built.status.success() {
-                let said = said(&built);
-                return Ok(Fate::Broken { said });
+                let output = text(&built);
+                return Ok(Outcome::BuildFailed { output });
             }
         }
-        for step in self.steps {
-            let test = [&["test", "--quiet"], step.tests].concat();
-            let built = cargo(copy, &[&test[..], &["--no-run"]].concat(), LONGEST_BUILD)?;
+        for run in self.runs {
+            let test = [&["test", "--quiet"], run.tests].concat();
+            let built = cargo(copy, &[&test[..], &["--no-run"]].concat(), BUILD_TIMEOUT)?;
             if !built.status.success() {
-                let said = said(&built);
-                return Ok(Fate::Broken { said });
+                let output = text(&built);
+                return Ok(Outcome::BuildFailed { output });
             }
-            let run = cargo(
-                copy,
-                &[&test[..], &["--"], step.words].concat(),
-                self.longest,
-            )?;
-            if !run.status.success() {
-                let said = said(&run);
-                let by = match run.status.code() {
-                    Some(ENDED) => "a test that did not end".to_owned(),
-                    _ => red(&said),
+            let finished = cargo(copy, &[&test[..], &["--"], run.args].concat(), self.timeout)?;
+            if !finished.status.success() {
+                let output = text(&finished);
+                let tests = match finished.status.code() {
+                    Some(TIMED_OUT) => "a test that did not end".to_owned(),
+                    _ => failed_tests(&output),
                 };
-                return Ok(Fate::Missed { by, said });
+                return Ok(Outcome::Failed { tests, output });
             }
         }
-        Ok(Fate::Unnoticed)
+        Ok(Outcome::Passed)
     }
 }
 
-fn cargo(copy: &Path, words: &[&str], longest: &str) -> std::io::Result<Output> {
-    let (verb, rest) = words.split_at(1);
+fn cargo(copy: &Path, args: &[&str], timeout: &str) -> std::io::Result<Output> {
+    let (verb, rest) = args.split_at(1);
     Command::new("timeout")
-        .args(["--kill-after=10", longest, "cargo"])
+        .args(["--kill-after=10", timeout, "cargo"])
         .args(verb)
         .arg("--locked")
         .args(rest)
         .env("CARGO_TARGET_DIR", copy.with_file_name("build"))
-        // Nobody debugs a mutant; without debug information it is linked sooner.
+        // Without debug information the tests link faster.
         .env("CARGO_PROFILE_DEV_DEBUG", "none")
         .current_dir(copy)
         .output()
 }
 
-fn said(output: &Output) -> String {
+fn text(output: &Output) -> String {
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.push_str(&String::from_utf8_lossy(&output.stderr));
     text
 }
 
-/// The names below the last `failures:`; what the tests said before stays unread.
-fn red(said: &str) -> String {
-    let names = said
+/// The names below the last `failures:`.
+fn failed_tests(output: &str) -> String {
+    let names = output
         .rsplit_once("\nfailures:\n")
         .map_or("", |(_, rest)| rest);
     let names: Vec<&str> = names
@@ -153,17 +144,17 @@ fn red(said: &str) -> String {
         .map(str::trim)
         .collect();
     if names.is_empty() {
-        return "a program that ended before its tests".to_owned();
+        return "a test program that crashed".to_owned();
     }
     names.join(", ")
 }
 
-impl fmt::Display for Fate {
+impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missed { by, .. } => write!(f, "missed by {by}"),
-            Self::Unnoticed => f.write_str("NOT MISSED"),
-            Self::Broken { .. } => f.write_str("DOES NOT COMPILE"),
+            Self::Failed { tests, .. } => write!(f, "noticed by {tests}"),
+            Self::Passed => f.write_str("NOT NOTICED"),
+            Self::BuildFailed { .. } => f.write_str("DOES NOT COMPILE"),
         }
     }
 }
@@ -173,9 +164,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_red_tests_are_named() {
-        let said = "running 2 tests\n\nfailures:\n\n---- a::b stdout ----\n\nfailures:\n    a::b\n    a::c\n\ntest result: FAILED.";
-        assert_eq!(red(said), "a::b, a::c");
-        assert_eq!(red("signal: 9"), "a program that ended before its tests");
+    fn failed_tests_are_named() {
+        let output = "running 2 tests\n\nfailures:\n\n---- a::b stdout ----\n\nfailures:\n    a::b\n    a::c\n\ntest result: FAILED.";
+        assert_eq!(failed_tests(output), "a::b, a::c");
+        assert_eq!(failed_tests("signal: 9"), "a test program that crashed");
     }
 }

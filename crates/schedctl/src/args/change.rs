@@ -1,108 +1,97 @@
-//! The words of the commands that change what runs on this machine: `run`, `switch`, `confirm`,
+//! Arguments of the commands that change what runs on this machine: `run`, `switch`, `confirm`,
 //! `stop`, `detach`, `pull`, `logs`, `enable`, `disable`.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// An image, whom to trust, and its version.
 #[derive(Debug, clap::Args)]
-pub struct Wanted {
+pub struct ImageToRun {
     /// A name from `schedctl list`, or a reference such as ghcr.io/schedkit/scx_lavd:1.0.
     #[arg(value_name = "NAME|REF")]
     pub image: String,
-    /// Which version, instead of the one that the name or reference means.
+    /// Version to use instead of the tag in the name or reference.
     #[arg(long, value_name = "TAG")]
     pub version: Option<String>,
-    /// Whose signatures count [default: those of the schedkit project].
+    /// Trust policy: whose signatures are accepted [default: those of the schedkit project].
     #[arg(long, value_name = "FILE")]
     pub trust_policy: Option<PathBuf>,
-    /// Run it even when nobody whom the policy trusts has signed it.
+    /// Accept an image without a trusted signature [default: off].
     #[arg(long)]
     pub allow_unsigned: bool,
 }
 
-/// How to start a scheduler.
 #[derive(Debug, clap::Args)]
 pub struct Start {
-    /// What to start.
     #[command(flatten)]
-    pub wanted: Wanted,
+    pub image: ImageToRun,
     /// How long the kernel may take to attach it.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = super::duration::parse)]
     pub timeout: Duration,
-    /// Go back by itself after this time unless `schedctl confirm` says that it stays.
+    /// Undo the start after this time unless `schedctl confirm` is run before.
     #[arg(long, value_name = "DURATION", value_parser = super::duration::parse)]
     pub trial: Option<Duration>,
-    /// Print what would be done, and do nothing.
+    /// Print the plan and change nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// What to append to the scheduler's own command line.
+    /// Arguments for the scheduler, appended to its command line.
     #[arg(last = true, value_name = "ARGS")]
     pub args: Vec<String>,
 }
 
-/// What `run` takes.
 #[derive(Debug, clap::Args)]
 pub struct Run {
-    /// How to start it.
     #[command(flatten)]
     pub start: Start,
-    /// Stay, show what the scheduler says, end it with Ctrl-C, and end with its exit code.
+    /// Stay in the foreground: show its output, stop it on Ctrl-C, exit with its exit code.
     #[arg(short, long, conflicts_with_all = ["trial", "no_wait", "dry_run"])]
     pub attach: bool,
     /// Return once its process runs, without waiting for the kernel.
     #[arg(long, conflicts_with_all = ["trial", "probation"])]
     pub no_wait: bool,
-    /// How long it must stay attached before it counts as running.
+    /// How long it must stay attached before `run` succeeds.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = super::duration::parse)]
     pub probation: Duration,
 }
 
-/// What `switch` takes.
 #[derive(Debug, clap::Args)]
 pub struct Switch {
-    /// How to start it.
     #[command(flatten)]
     pub start: Start,
-    /// How long it must stay attached before the old one is given up.
+    /// How long it must stay attached before the old scheduler is removed.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = super::duration::parse)]
     pub probation: Duration,
 }
 
-/// What `stop` takes.
 #[derive(Debug, clap::Args)]
 pub struct Stop {
-    /// A scheduler's name, or a container's id or the beginning of it.
+    /// A scheduler's name, a container's id, or the first characters of an id.
     #[arg(value_name = "ID|NAME")]
-    pub which: String,
-    /// How long it may take to end by itself before it is killed.
+    pub target: String,
+    /// How long it may take to exit after SIGTERM before SIGKILL is sent.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = super::duration::parse)]
     pub grace: Duration,
-    /// Print what would be done, and do nothing.
+    /// Print the plan and change nothing.
     #[arg(long)]
     pub dry_run: bool,
 }
 
-/// What `logs` takes.
 #[derive(Debug, clap::Args)]
 pub struct Logs {
-    /// A scheduler's name, or a container's id or the beginning of it [default: the one that runs].
+    /// A scheduler's name, a container's id, or the first characters of an id [default: the running one].
     #[arg(value_name = "ID|NAME")]
-    pub which: Option<String>,
-    /// Go on until it ends.
+    pub target: Option<String>,
+    /// Follow the output until the scheduler exits.
     #[arg(short, long)]
     pub follow: bool,
 }
 
-/// What `detach` takes.
 #[derive(Debug, clap::Args)]
 pub struct Detach {
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long)]
     pub force: bool,
 }
 
-/// What `enable` takes.
 #[derive(Debug, clap::Args)]
 pub struct Enable {
     /// A name from `schedctl list`, or a reference such as ghcr.io/schedkit/scx_lavd:1.0.
@@ -110,26 +99,25 @@ pub struct Enable {
     pub image: String,
 }
 
-/// What the one who stands by takes.
 #[derive(Debug, clap::Args)]
 pub struct Guard {
-    /// The container that is tried.
+    /// Container that is on trial.
     #[arg(value_name = "ID")]
     pub candidate: String,
 }
 
 pub(super) const RUN: &str = "\
-The image's signature is verified, its bytes are pulled by digest, and schedctl returns when the
-kernel has attached the scheduler. When it does not: the reason, the scheduler's last words and
-what to do; nothing is left behind. When the same scheduler runs already, that is a success.
+Verifies the image's signature, pulls the image by digest, starts it, and returns when the kernel
+has attached the scheduler. On failure it prints the reason, the scheduler's last output and what
+to do, and removes the container. If the same scheduler already runs, `run` succeeds.
 
 Exit codes:
   0  the kernel runs it
-  1  not done: usage, settings, network, runtime, …
-  3  refused: the trust policy does not accept the image
-  4  the kernel did not attach it, or let go of it again
-  5  another scheduler is there; see `schedctl switch`
-  with --attach: the scheduler's own
+  1  failure: usage, settings, network, runtime, …
+  3  the trust policy refuses the image
+  4  the kernel did not attach the scheduler, or ejected it
+  5  another scheduler is running; see `schedctl switch`
+  with --attach: the exit code of the scheduler
 
 Examples:
   schedctl run scx_lavd
@@ -139,17 +127,17 @@ Examples:
   schedctl run scx_lavd --dry-run";
 
 pub(super) const SWITCH: &str = "\
-The new image is verified and pulled and its container made while the old scheduler still runs.
-Then the old one ends, and the new one starts as soon as the kernel has let go. When the kernel
-does not take the new one, or lets go of it during the probation, the old one comes back.
-When nothing runs, it is the same as `schedctl run`.
+Verifies and pulls the new image and creates its container while the old scheduler still runs.
+Then stops the old scheduler, and starts the new one once the kernel has detached the old one. If
+the kernel does not attach the new scheduler, or ejects it during the probation, the old scheduler
+is started again. If no scheduler runs, `switch` does the same as `run`.
 
 Exit codes:
   0  the kernel runs it
-  1  not done: usage, settings, network, runtime, …
-  3  refused: the trust policy does not accept the image
-  4  the kernel did not attach it, or let go of it again; what ran before runs again
-  5  a scheduler is there that schedctl did not start
+  1  failure: usage, settings, network, runtime, …
+  3  the trust policy refuses the image
+  4  the kernel did not attach the scheduler, or ejected it; the old one runs again
+  5  a scheduler is running that schedctl did not start
 
 Examples:
   schedctl switch scx_bpfland
@@ -162,9 +150,9 @@ Examples:
 
 pub(super) const STOP: &str = "\
 Exit codes:
-  0  it has ended, or was not there
-  1  not done
-  2  its process has ended, and the kernel still holds its scheduler
+  0  it was stopped, or was not running
+  1  failure
+  2  its process has exited, but the kernel still has its scheduler attached
 
 Examples:
   schedctl stop scx_lavd
@@ -172,9 +160,9 @@ Examples:
 
 pub(super) const PULL: &str = "\
 Exit codes:
-  0  it is here
-  1  not done
-  3  refused: the trust policy does not accept the image
+  0  the image is in the runtime's store
+  1  failure
+  3  the trust policy refuses the image
 
 Examples:
   schedctl pull scx_lavd
@@ -186,14 +174,14 @@ Examples:
   schedctl logs scx_lavd --follow";
 
 pub(super) const DETACH: &str = "\
-Makes the kernel let go of whatever scheduler is attached, whoever started it, the way SysRq-S
-does. A process that is still there may attach again; `schedctl stop` ends one of ours properly.
+Detaches whatever scheduler is attached, whoever started it, like SysRq-S. Its process keeps
+running and may attach again; use `schedctl stop` for a scheduler that schedctl started.
 
 Examples:
   schedctl detach --force";
 
 pub(super) const ENABLE: &str = "\
-Needs systemd. Only one scheduler starts with the machine: another one is disabled.
+Needs systemd. One scheduler is enabled at a time: enabling one disables the others.
 
 Examples:
   schedctl enable scx_lavd

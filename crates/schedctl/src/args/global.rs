@@ -1,40 +1,41 @@
-//! What every command takes.
+//! Options of every command.
 
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use schedkit_runtime::driver::Runtime;
 use serde::{Deserialize, Serialize};
 
-/// What every command takes.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// How to print: for people, or one JSON document for programs.
+    /// Output format: text for people, or one JSON document.
     #[arg(short, long, global = true, value_enum, default_value_t = Format::Text, hide_possible_values = true, value_name = "text|json")]
     pub output: Format,
-    /// Who runs the containers: podman or containerd [default: podman].
+    /// Container runtime: podman or containerd [default: podman].
     #[arg(
         short,
         long,
         global = true,
-        value_enum,
+        value_parser = runtime(),
         hide_possible_values = true,
         value_name = "NAME"
     )]
-    pub driver: Option<DriverName>,
-    /// Where that one listens [default: where it usually does].
+    pub driver: Option<Runtime>,
+    /// Socket of the container runtime [default: the runtime's standard path].
     #[arg(long, global = true, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// Names and images of schedulers; see `schedctl list`.
+    /// Catalog of scheduler names and images; see `schedctl list`.
     #[arg(long, global = true, value_name = "URL|FILE")]
     pub catalog: Option<String>,
-    /// Settings [default: /etc/schedctl/config.toml].
+    /// Settings file [default: /etc/schedctl/config.toml].
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Logins to registries, as `podman login` writes them.
+    /// Registry credentials, in the format that `podman login` writes.
     #[arg(long, global = true, value_name = "FILE")]
     pub registry_config: Option<PathBuf>,
-    /// How much to say on standard error: error, warn, info or debug [default: warn].
+    /// Log level on standard error: error, warn, info or debug [default: warn].
     #[arg(
         long,
         global = true,
@@ -45,35 +46,25 @@ pub struct Global {
     pub log_level: Option<LogLevel>,
 }
 
-/// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
     Text,
-    /// For programs.
     Json,
 }
 
-/// Who runs the containers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DriverName {
-    /// Podman's system service.
-    Podman,
-    /// containerd.
-    Containerd,
-}
-
-/// How much to say. Each says what those before it say, too.
+/// Each level includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// Why it did not work.
     Error,
-    /// What a person should know.
     Warn,
-    /// What is done.
     Info,
-    /// How, and how long it took.
     Debug,
+}
+
+fn runtime() -> impl TypedValueParser<Value = Runtime> {
+    PossibleValuesParser::new(["podman", "containerd"]).map(|name| match name.as_str() {
+        "containerd" => Runtime::Containerd,
+        _ => Runtime::Podman,
+    })
 }

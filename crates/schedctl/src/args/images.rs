@@ -1,8 +1,7 @@
-//! The words of the commands about images in registries: `list`, `versions`, `info`, `verify`.
+//! Arguments of the commands about images in registries: `list`, `versions`, `info`, `verify`.
 
 use std::path::PathBuf;
 
-/// A repository.
 #[derive(Debug, clap::Args)]
 pub struct Repository {
     /// A name from `schedctl list`, or a repository such as ghcr.io/schedkit/scx_lavd.
@@ -10,7 +9,6 @@ pub struct Repository {
     pub image: String,
 }
 
-/// An image.
 #[derive(Debug, clap::Args)]
 pub struct Image {
     /// A name from `schedctl list`, or a reference such as ghcr.io/schedkit/scx_lavd:1.0.
@@ -18,20 +16,19 @@ pub struct Image {
     pub image: String,
 }
 
-/// An image and whom to trust.
 #[derive(Debug, clap::Args)]
 pub struct Verify {
     /// A name from `schedctl list`, or a reference such as ghcr.io/schedkit/scx_lavd:1.0.
     #[arg(value_name = "NAME|REF")]
     pub image: String,
-    /// Whose signatures count [default: those of the schedkit project].
+    /// Trust policy: whose signatures are accepted [default: those of the schedkit project].
     #[arg(long, value_name = "FILE")]
     pub trust_policy: Option<PathBuf>,
 }
 
 pub(super) const LIST: &str = "\
-Without --catalog the project's published catalog is used; where it cannot be fetched, the copy
-that was kept last time, else the one inside the program, with a warning.
+Without --catalog the project's published catalog is used. If it cannot be fetched, schedctl uses
+the cached copy, or else the copy inside the program, and prints a warning.
 
 Examples:
   schedctl list
@@ -51,7 +48,7 @@ Examples:
 pub(super) const VERIFY: &str = "\
 Exit codes:
   0  accepted
-  1  it could not be found out
+  1  could not be determined
   3  refused
 
 Examples:

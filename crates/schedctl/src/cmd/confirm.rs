@@ -1,4 +1,4 @@
-//! `schedctl confirm`: what is on trial stays, if the kernel runs it.
+//! `schedctl confirm`: keeps the scheduler that is on trial, if the kernel runs it.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use schedkit_host::HostRoot;
 use schedkit_runtime::{After, Driver};
 
 use crate::drivers::open;
+use crate::error_text;
 use crate::exit::Exit;
 use crate::observe::observe;
-use crate::output::stopped::Confirmed;
-use crate::output::{Printer, sentence};
-use crate::request::Settings;
+use crate::output::{Printer, stop::ConfirmResult};
+use crate::settings::Settings;
 use crate::state_dir::StateDir;
-use crate::status::{Status, judge};
+use crate::status::Status;
 use crate::trial::Trial;
 
 const GRACE: Duration = Duration::from_secs(10);
@@ -24,33 +24,30 @@ pub(super) async fn confirm(
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let state = StateDir::system();
+    let runtimes = settings.runtimes();
     let _lock = state.lock().await?;
-    let observed = observe(root, &state, &settings.runtimes).await?;
+    let observed = observe(root, &state, &runtimes).await?;
     let Some(trial) = &observed.trial else {
         bail!("no scheduler is on trial: its time may be up, see `schedctl status`");
     };
-    // What the kernel does not run cannot stay, and its spare must not be given up for it.
-    let judgement = judge(&observed.kernel, &observed.ours, &observed.holds, None)?;
-    let runs = judgement.status == Status::Running
-        && judgement
-            .scheduler
-            .is_some_and(|held| held.container.id == trial.candidate);
+    // Otherwise the old container would be removed while the new scheduler does not work.
+    let assessment = observed.assess()?;
+    let subject = assessment.container;
+    let is_candidate = subject.is_some_and(|one| one.container.id == trial.candidate);
     ensure!(
-        runs,
+        assessment.status == Status::Running && is_candidate,
         "the kernel does not run {}, which is on trial: see `schedctl status`",
         trial.scheduler
     );
-    // From here on the guard has nothing to do: it looks at the file, under the same lock.
-    Trial::forget(&state)?;
-    if let Some(spare) = &trial.before {
-        let driver = open(settings.runtimes.place(trial.runtime), &settings.registry);
-        if let Err(error) = driver.end(spare, GRACE, After::Remove).await {
-            printer.warn(format!(
-                "what ran before is left over: {}",
-                sentence(&error)
-            ));
+    // The guard reads the file under the same lock, and exits.
+    Trial::delete(&state)?;
+    if let Some(old) = &trial.before {
+        let driver = open(runtimes.endpoint(trial.runtime), &settings.registry);
+        if let Err(error) = driver.end(old, GRACE, After::Remove).await {
+            let error = error_text::one_line(&error);
+            printer.warn(format!("the old container is left over: {error}"));
         }
     }
-    printer.print(&Confirmed::of(trial))?;
+    printer.print(&ConfirmResult::from(trial))?;
     Ok(Exit::Ok)
 }

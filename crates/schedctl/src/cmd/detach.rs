@@ -1,60 +1,59 @@
-//! `schedctl detach --force`: makes the kernel let go, the way SysRq-S does. The last resort.
+//! `schedctl detach`: makes the kernel detach its scheduler, like SysRq-S.
 
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, HostRoot, SchedExt, State};
+use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState};
 use tokio::time::timeout;
 
 use crate::exit::Exit;
-use crate::kernel::Kernel;
-use crate::output::Printer;
-use crate::output::stopped::Detached;
+use crate::kernel::{DETACH_TIMEOUT, KernelMonitor};
+use crate::output::{Printer, stop::DetachResult};
 use crate::request::Consent;
-
-const LETTING_GO: Duration = Duration::from_secs(10);
 
 pub(super) async fn detach(
     consent: Consent,
     root: &HostRoot,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
-    let kernel = Kernel::of(root.clone());
-    let Some(ops) = holder(&kernel.now()) else {
-        printer.print(&Detached::nothing())?;
+    let kernel = KernelMonitor::new(root.clone());
+    let Some(ops) = attached(&kernel.read()) else {
+        printer.print(&DetachResult::nothing_attached())?;
         return Ok(Exit::Ok);
     };
-    if consent == Consent::ToBeAsked && !agrees(&format!("Make the kernel let go of {ops}?"))? {
-        bail!("nothing was done: say --force to detach {ops} without being asked");
+    if consent == Consent::Ask && !ask(&format!("Make the kernel detach {ops}?"))? {
+        bail!("nothing was done: use --force to detach {ops} without confirmation");
     }
-    kernel.let_go().context(
-        "cannot write to /proc/sysrq-trigger: only root may, and only where the machine's owner \
-         lets it",
+    kernel.force_detach().context(
+        "cannot write to /proc/sysrq-trigger: this needs root, and a system where the file is \
+         writable",
     )?;
-    if timeout(LETTING_GO, kernel.released()).await.is_err() {
+    if timeout(DETACH_TIMEOUT, kernel.wait_disabled())
+        .await
+        .is_err()
+    {
         bail!(
-            "the kernel still holds a scheduler: a scheduler may have attached again meanwhile, see `schedctl status`"
+            "the kernel still has a scheduler attached: it may have been attached again meanwhile, see `schedctl status`"
         );
     }
-    printer.print(&Detached::from_kernel(&ops))?;
+    printer.print(&DetachResult::detached(&ops))?;
     Ok(Exit::Ok)
 }
 
-/// What the kernel holds, or is about to take or let go of; nothing only when it surely has none.
-fn holder(kernel: &Fact<SchedExt>) -> Option<String> {
+/// What is attached, or being attached or detached; `None` only if certainly nothing is.
+fn attached(kernel: &Fact<SchedExt>) -> Option<String> {
     let kernel = match kernel {
         Fact::Absent => return None,
-        Fact::Known(kernel) if kernel.state == Fact::Known(State::Disabled) => return None,
+        Fact::Known(kernel) if kernel.state == Fact::Known(SchedExtState::Disabled) => return None,
         other => other.known(),
     };
     let ops = kernel.and_then(|kernel| kernel.ops.known());
     Some(ops.map_or_else(|| "its scheduler".to_owned(), OpsName::to_string))
 }
 
-/// Nobody is asked who cannot answer.
-fn agrees(question: &str) -> anyhow::Result<bool> {
+/// Without a terminal the answer is no.
+fn ask(question: &str) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Ok(false);
     }

@@ -1,19 +1,19 @@
-//! `schedctl events`: what the kernel attaches and detaches, as it happens.
+//! `schedctl events`: prints what the kernel attaches and detaches, as it happens.
 
 use std::time::Duration;
 
 use anyhow::bail;
 use jiff::Timestamp;
-use schedkit_host::{Fact, HostRoot, Pace, Watch};
+use schedkit_host::{Fact, HostRoot, WatchIntervals, Watch};
 
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::output::events::{Happening, Seen};
+use crate::output::events::{Event, Origin};
 use crate::output::{Printer, Reader};
 use crate::transition::between;
 
-/// Events may be lost, and may not be heard at all in a container.
-const PACE: Pace = Pace {
+/// Polls as well: uevents may be lost, and in a container none may be received.
+const PACE: Pace = WatchIntervals {
     poll: Duration::from_secs(1),
     settle: Duration::from_millis(20),
 };
@@ -21,27 +21,27 @@ const PACE: Pace = Pace {
 pub(super) async fn events(root: &HostRoot, printer: &mut Printer) -> anyhow::Result<Exit> {
     let mut interrupt = Interrupt::listen()?;
     let mut watch = Watch::open(root.clone(), PACE);
-    if !watch.hears_events() {
+    if !watch.receives_events() {
         let seconds = PACE.poll.as_secs();
         printer.warn(format!(
-            "the kernel's events cannot be heard here: looking every {seconds} s instead"
+            "the kernel's events cannot be received here: polling every {seconds} s instead"
         ));
     }
-    let (mut before, mut seen) = (Fact::Absent, Seen::Before);
+    let (mut before, mut origin) = (Fact::Absent, Origin::Initial);
     loop {
         let now = tokio::select! {
-            () = interrupt.heard() => return Ok(Exit::Ok),
+            () = interrupt.received() => return Ok(Exit::Ok),
             now = watch.next() => now,
         };
-        if let Some(trouble) = now.trouble() {
+        if let Some(trouble) = now.problem() {
             bail!("/sys/kernel/sched_ext {trouble}: see `schedctl doctor`");
         }
         for transition in between(&before, &now) {
-            let happening = Happening::of(&transition, seen, Timestamp::now());
-            if printer.print_next(&happening)? == Reader::Gone {
+            let event = Event::new(&transition, origin, Timestamp::now());
+            if printer.print_next(&event)? == Reader::Closed {
                 return Ok(Exit::Ok);
             }
         }
-        (before, seen) = (now, Seen::Now);
+        (before, origin) = (now, Origin::Observed);
     }
 }

@@ -1,33 +1,33 @@
-//! `schedctl guard`, which nobody types: stands by during a trial. See [`crate::guard`].
+//! `schedctl guard`: the process that ends a trial, started by schedctl. See [`crate::guard`].
 
 use schedkit_host::HostRoot;
 use schedkit_runtime::ContainerId;
 
 use crate::drivers::open;
-use crate::execute::Machine;
+use crate::execute::Executor;
 use crate::exit::Exit;
 use crate::guard;
-use crate::kernel::Kernel;
-use crate::request::Settings;
+use crate::kernel::KernelMonitor;
+use crate::settings::Settings;
 use crate::state_dir::StateDir;
 
-pub(super) async fn stand_by(
+pub(super) async fn guard(
     candidate: &ContainerId,
     root: &HostRoot,
     settings: &Settings,
 ) -> anyhow::Result<Exit> {
     let state = StateDir::system();
-    let _here = state.stand_by()?;
+    let _guard_lock = state.guard_lock()?;
     guard::detach_from_terminal()?;
-    let driver = open(&settings.runtimes.chosen, &settings.registry);
-    let machine = Machine {
-        driver: &driver,
-        runtime: settings.runtimes.chosen.runtime,
-        kernel: &Kernel::of(root.clone()),
+    let endpoint = settings.runtimes().chosen;
+    let executor = Executor {
+        driver: &open(&endpoint, &settings.registry),
+        runtime: endpoint.runtime,
+        kernel: &KernelMonitor::new(root.clone()),
         state: &state,
-        stand_by: &|_| Ok(()),
+        start_guard: &|_| Ok(()),
     };
-    let ending = guard::watch(&machine, candidate).await;
-    tracing::info!("the trial of {candidate} is over: {ending}");
+    let end = guard::watch(&executor, candidate).await;
+    tracing::info!("the trial of {candidate} has ended: {end}");
     Ok(Exit::Ok)
 }

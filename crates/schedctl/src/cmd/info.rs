@@ -1,24 +1,24 @@
-//! `schedctl info`: what an image says about itself.
+//! `schedctl info`: shows an image's metadata.
 
 use schedkit_image::info;
 use schedkit_image::registry::{Client, Platform};
 
-use super::find::find;
 use crate::exit::Exit;
-use crate::output::{Printer, info::Description, waiting};
-use crate::request::Settings;
+use crate::output::{Printer, info::ImageInfo, progress};
+use crate::settings::Settings;
+use crate::steps::find_image::find_image;
 
 pub(super) async fn info(
-    word: &str,
+    name: &str,
     settings: &Settings,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
-    let found = find(word, settings, printer).await?;
+    let found = find_image(name, settings, printer).await?;
     let registry = Client::new(settings.registry.clone());
     let machine = Platform::this_machine();
-    let asking = info::info(&registry, found.image(), &machine);
+    let reading = info::info(&registry, found.image(), &machine);
     let note = format!("asking {}", found.image().repository().host());
-    let info = waiting::noted(&note, asking).await?;
-    printer.print(&Description::of(&found, &info))?;
+    let info = progress::with_spinner(&note, reading).await?;
+    printer.print(&ImageInfo::new(&found, &info))?;
     Ok(Exit::Ok)
 }

@@ -1,12 +1,12 @@
-//! `schedctl list`: the catalog's names.
+//! `schedctl list`: lists the catalog.
 
-use super::find;
 use crate::exit::Exit;
-use crate::output::{Printer, list::List};
-use crate::request::Settings;
+use crate::output::{Printer, list::CatalogList};
+use crate::settings::Settings;
+use crate::steps::find_image::load_catalog;
 
 pub(super) async fn list(settings: &Settings, printer: &mut Printer) -> anyhow::Result<Exit> {
-    let loaded = find::load(settings, printer).await?;
-    printer.print(&List::of(&loaded))?;
+    let loaded = load_catalog(settings, printer).await?;
+    printer.print(&CatalogList::from(&loaded))?;
     Ok(Exit::Ok)
 }

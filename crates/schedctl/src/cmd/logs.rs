@@ -1,39 +1,41 @@
-//! `schedctl logs`: what a scheduler says.
+//! `schedctl logs`: shows a scheduler's output.
 
 use schedkit_host::HostRoot;
-use schedkit_runtime::{Driver, DriverError, Piece};
+use schedkit_runtime::{Driver, DriverError, OutputChunk};
 use tokio::sync::Notify;
 
-use super::which::{only, which};
 use crate::drivers::open;
 use crate::exit::Exit;
+use crate::forward_output::{OutputForwarder, StdoutTarget};
 use crate::observe::observe;
-use crate::request::{Logs, Settings};
+use crate::request::LogsRequest;
+use crate::settings::Settings;
 use crate::state_dir::StateDir;
-use crate::words::{Place, Words};
+use crate::steps::find_container;
 
 pub(super) async fn logs(
-    logs: &Logs,
+    request: &LogsRequest,
     root: &HostRoot,
     settings: &Settings,
 ) -> anyhow::Result<Exit> {
-    let observed = observe(root, &StateDir::system(), &settings.runtimes).await?;
-    let held = match &logs.word {
-        Some(word) => which(word, &observed.ours)?,
-        None => only(&observed.ours)?,
+    let runtimes = settings.runtimes();
+    let observed = observe(root, &StateDir::system(), &runtimes).await?;
+    let found = match &request.target {
+        Some(target) => find_container::find(target, &observed.containers)?,
+        None => find_container::only(&observed.containers)?,
     };
-    let driver = open(settings.runtimes.place(held.runtime), &settings.registry);
-    let gone = Notify::new();
-    let mut words = Words::new(Place::Same, &gone);
-    let mut take = |piece: Piece<'_>| words.show(piece);
-    let listening = driver.output(&held.container.id, logs.until, &mut take);
+    let driver = open(runtimes.endpoint(found.runtime), &settings.registry);
+    let closed = Notify::new();
+    let mut forwarder = OutputForwarder::new(StdoutTarget::Stdout, &closed);
+    let mut take = |piece: OutputChunk<'_>| forwarder.write(piece);
+    let output = driver.output(&found.container.id, request.until, &mut take);
     tokio::select! {
-        listened = listening => match listened {
-            // Somebody ended and removed it: that is an end, too.
+        exited = output => match exited {
+            // Another command stopped and removed it.
             Err(DriverError::NoContainer { .. }) => {}
             other => drop(other?),
         },
-        () = gone.notified() => {}
+        () = closed.notified() => {}
     }
     Ok(Exit::Ok)
 }

@@ -1,16 +1,15 @@
-//! `schedctl ps`: the containers of ours.
+//! `schedctl ps`: lists schedctl's containers of the chosen runtime.
 
+use crate::container::RuntimeContainer;
 use crate::exit::Exit;
-use crate::output::{Printer, ps::Processes};
-use crate::request::Settings;
-use crate::runtimes::list;
-use crate::status::Held;
+use crate::inventory::list;
+use crate::output::{Printer, ps::ContainerList};
+use crate::settings::Settings;
 
 pub(super) async fn ps(settings: &Settings, printer: &mut Printer) -> anyhow::Result<Exit> {
-    let place = &settings.runtimes.chosen;
-    let runtime = place.runtime;
-    let held = |container| Held { runtime, container };
-    let ours: Vec<Held> = list(place).await?.into_iter().map(held).collect();
-    printer.print(&Processes::of(runtime, &ours))?;
+    let endpoint = settings.runtimes().chosen;
+    let containers = list(&endpoint).await?;
+    let containers: Vec<_> = RuntimeContainer::list(endpoint.runtime, containers).collect();
+    printer.print(&ContainerList::new(endpoint.runtime, &containers))?;
     Ok(Exit::Ok)
 }

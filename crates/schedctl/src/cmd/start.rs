@@ -1,229 +1,219 @@
-//! `schedctl run` and `schedctl switch`: find, look and decide, examine, trust, pull, look and
-//! decide again, plan, execute, print.
+//! `schedctl run` and `schedctl switch`: find the image, observe and decide, check the machine,
+//! verify, pull, observe and decide again, plan, execute, print.
+//!
+//! It decides twice: before a registry is asked, so that a refusal needs no network, and again with
+//! the lock held. The slow parts, such as the pull, happen in between without the lock, so that
+//! other commands can stop a scheduler meanwhile.
 
 use std::time::Duration;
 
 use anyhow::bail;
-use schedkit_core::{Finding, ImageRef};
+use schedkit_core::ImageRef;
 use schedkit_host::HostRoot;
 use schedkit_image::registry::Client;
 use schedkit_image::signature::Trusted;
 use schedkit_runtime::{After, ContainerId, Driver, Launch, Pulled};
 
-use super::doctor::{findings, needs};
-use super::find::find;
-use super::follow::follow;
-use super::pull::pull;
-use super::repair::repair;
-use super::trust::trust;
-use crate::decide::{Decision, Manner, Runs, Wanted, decide};
+use crate::decide::{Decision, DesiredScheduler, Running, StartMode, decide};
 use crate::drivers::{AnyDriver, open};
-use crate::execute::{Aftermath, Machine, Success, execute};
+use crate::execute::{Executor, Rollback, Success, execute};
 use crate::exit::Exit;
 use crate::guard;
 use crate::interrupt::Interrupt;
-use crate::kernel::Kernel;
+use crate::kernel::KernelMonitor;
 use crate::observe::observe;
-use crate::output::started::{Planned, Started};
-use crate::output::{Printer, steps::Steps};
-use crate::plan::{Plan, Step};
-use crate::request::{Ending, Settings, Start};
-use crate::state_dir::StateDir;
+use crate::output::Printer;
+use crate::output::progress::PlanProgress;
+use crate::output::run::{PlanDocument, RunResult};
+use crate::plan::{Plan, PlanStep};
+use crate::request::{AfterStart, StartRequest};
+use crate::runtimes::Runtimes;
+use crate::settings::Settings;
+use crate::state_dir::{Lock, StateDir};
+use crate::steps::end_abandoned_trial::end_abandoned_trial;
+use crate::steps::find_image::find_image;
+use crate::steps::follow::follow;
+use crate::steps::preflight;
+use crate::steps::pull_image::pull_image;
+use crate::steps::verify_image::require_trust;
 use crate::trial::Trial;
 
-/// The machine would not run it.
-#[derive(Debug, thiserror::Error)]
-#[error("this machine cannot run it: {}", .0.join("; "))]
-pub(crate) struct Unfit(Vec<String>);
-
-/// Twice it is looked and decided: before anybody is asked for an image, so that a refusal costs
-/// nothing, and again once nobody else may change anything. What takes long, such as a pull, is
-/// done in between: others must be able to end a scheduler meanwhile.
 pub(super) async fn start(
-    start: &Start,
+    request: &StartRequest,
     root: &HostRoot,
     settings: &Settings,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
-    let found = find(&start.wanted.word, settings, printer).await?;
-    let image = start.wanted.image(&found)?;
-    let state = StateDir::system();
-    if start.ending != Ending::DryRun && Trial::read(&state)?.is_some() {
-        let _lock = state.lock().await?;
-        repair(root, &state, settings, printer).await?;
+    let found = find_image(&request.image.name_or_reference, settings, printer).await?;
+    let image = request.image.image(&found)?;
+    let mut session = Session::new(request, root, settings)?;
+    if Trial::read(&session.state)?.is_some() {
+        session.lock(printer).await?;
     }
-    let mut wanted = Wanted {
-        scheduler: found.scheduler().to_owned(),
+    let mut desired = DesiredScheduler {
+        name: found.scheduler().to_owned(),
         reference: image.to_string(),
         image: None,
-        args: start.args.clone(),
-        runtime: settings.runtimes.chosen.runtime,
+        args: request.args.clone(),
+        runtime: session.runtimes.chosen.runtime,
     };
-    let look = async |wanted: &Wanted| {
-        let observed = observe(root, &state, &settings.runtimes).await?;
-        anyhow::Ok(decide(&observed, wanted, start.manner)?)
-    };
-    let mut here = Here {
-        root,
-        settings,
-        state: &state,
-        driver: open(&settings.runtimes.chosen, &settings.registry),
-        interrupt: Interrupt::listen()?,
-    };
-    // Whoever switches may mean another image of the same name: only its digest tells.
-    if let (Decision::Runs(runs), Manner::Join) = (look(&wanted).await?, start.manner) {
-        return here.already(&runs, start.ending, printer).await;
+    // `switch` may have to replace an older image of the same tag: only the digest shows that.
+    let first = session.decide(&desired).await?;
+    if let (Decision::AlreadyRuns(running), StartMode::Run) = (first, request.mode) {
+        return session.already_runs(&running, printer).await;
     }
-    let registry = Client::new(settings.registry.clone());
-    fit(&image, root, settings, &registry).await?;
-    let trusted = trust(&image, &start.wanted.demand, &registry, printer).await?;
-    wanted.image = Some(trusted.image().to_string());
-    let launch = Launch::new(
-        wanted.scheduler.clone(),
-        image,
-        trusted,
-        wanted.args.clone(),
-    )?;
-    let pulled = match start.ending {
-        Ending::DryRun => Pulled::Cached,
-        Ending::Return | Ending::Stay => here.pull(launch.image()).await?,
-    };
-    let lock = match start.ending {
-        Ending::DryRun => None,
-        Ending::Return | Ending::Stay => {
-            let lock = state.lock().await?;
-            repair(root, &state, settings, printer).await?;
-            Some(lock)
-        }
-    };
-    let (leftovers, replaces) = match look(&wanted).await? {
-        Decision::Runs(runs) => {
+    let trusted = session.check_and_verify(&image, printer).await?;
+    desired.image = Some(trusted.image().to_string());
+    let launch = Launch::new(desired.name.clone(), image, trusted, desired.args.clone())?;
+    let pulled = session.pull(launch.image()).await?;
+    let lock = session.lock(printer).await?;
+    let plan = match session.decide(&desired).await? {
+        Decision::AlreadyRuns(running) => {
             drop(lock);
-            return here.already(&runs, start.ending, printer).await;
+            return session.already_runs(&running, printer).await;
         }
         Decision::Start {
             leftovers,
             replaces,
-        } => (leftovers, replaces),
+        } => Plan::new(&leftovers, replaces.as_ref(), launch, request.options),
     };
-    let plan = Plan::new(&leftovers, replaces.as_ref(), launch, start.terms);
-    if start.ending == Ending::DryRun {
-        printer.print(&Planned::of(&plan))?;
+    if session.is_dry_run() {
+        printer.print(&PlanDocument::from(&plan))?;
         return Ok(Exit::Ok);
     }
-    let success = here.carry_out(&plan).await?;
+    let success = session.execute(&plan).await?;
     drop(lock);
-    for left in &success.left {
-        printer.warn(left.to_string());
+    for leftover in &success.leftovers {
+        printer.warn(leftover.to_string());
     }
-    let runtime = settings.runtimes.chosen.runtime;
-    printer.print(&Started::now(&plan, runtime, pulled, &success))?;
-    here.finish(start.ending, &success.container, printer).await
+    printer.print(&RunResult::started(
+        &plan,
+        desired.runtime,
+        pulled,
+        &success,
+    ))?;
+    session.finish(&success.container, printer).await
 }
 
-/// This machine, and the one who sits at it.
-struct Here<'a> {
+/// What the steps of one start need.
+struct Session<'a> {
+    request: &'a StartRequest,
     root: &'a HostRoot,
     settings: &'a Settings,
-    state: &'a StateDir,
+    runtimes: Runtimes,
+    state: StateDir,
     driver: AnyDriver,
     interrupt: Interrupt,
 }
 
-impl Here<'_> {
-    async fn pull(&mut self, image: &Trusted) -> anyhow::Result<Pulled> {
-        tokio::select! {
-            pulled = pull(&self.driver, image) => Ok(pulled?),
-            () = self.interrupt.heard() => bail!("interrupted while its image was pulled"),
-        }
-    }
-
-    async fn carry_out(&mut self, plan: &Plan) -> anyhow::Result<Success> {
-        let place = &self.settings.runtimes.chosen;
-        let machine = Machine {
-            driver: &self.driver,
-            runtime: place.runtime,
-            kernel: &Kernel::of(self.root.clone()),
-            state: self.state,
-            stand_by: &|trial| guard::stand_by(place, trial),
-        };
-        let mut steps = Steps::new(plan);
-        let mut begins = |step: &Step| steps.begins(step);
-        let done = execute(plan, &machine, &mut self.interrupt, &mut begins).await;
-        // The line is free for what comes next.
-        drop(steps);
-        done.map_err(|failure| anyhow::Error::new(*failure))
-    }
-
-    async fn already(
-        &mut self,
-        runs: &Runs,
-        ending: Ending,
-        printer: &mut Printer,
-    ) -> anyhow::Result<Exit> {
-        if ending != Ending::DryRun && !runs.leftovers.is_empty() {
-            self.clear(printer).await?;
-        }
-        printer.print(&Started::already(&runs.held, runs.ops.as_ref()))?;
-        self.finish(ending, &runs.held.container.id, printer).await
-    }
-
-    /// Removes what a run that was cut short left behind, beside the one that runs.
-    async fn clear(&self, printer: &mut Printer) -> anyhow::Result<()> {
-        let Self {
+impl<'a> Session<'a> {
+    fn new(
+        request: &'a StartRequest,
+        root: &'a HostRoot,
+        settings: &'a Settings,
+    ) -> anyhow::Result<Self> {
+        let runtimes = settings.runtimes();
+        Ok(Self {
+            request,
             root,
             settings,
-            state,
-            ..
-        } = self;
-        // What looks left over without the lock may be somebody's work.
-        let _lock = state.lock().await?;
-        let observed = observe(root, state, &settings.runtimes).await?;
-        for held in observed.leftovers() {
-            let driver = open(settings.runtimes.place(held.runtime), &settings.registry);
-            let ending = driver.end(&held.container.id, Duration::ZERO, After::Remove);
-            if let Err(error) = ending.await {
-                printer.warn(Aftermath::Left(error.into()).to_string());
+            state: StateDir::system(),
+            driver: open(&runtimes.chosen, &settings.registry),
+            runtimes,
+            interrupt: Interrupt::listen()?,
+        })
+    }
+
+    fn is_dry_run(&self) -> bool {
+        self.request.after == AfterStart::DryRun
+    }
+
+    /// Takes the lock and ends an abandoned trial; does nothing in a dry run.
+    async fn lock(&self, printer: &mut Printer) -> anyhow::Result<Option<Lock>> {
+        if self.is_dry_run() {
+            return Ok(None);
+        }
+        let lock = self.state.lock().await?;
+        end_abandoned_trial(self.root, &self.state, self.settings, printer).await?;
+        Ok(Some(lock))
+    }
+
+    async fn decide(&self, desired: &DesiredScheduler) -> anyhow::Result<Decision> {
+        let observed = observe(self.root, &self.state, &self.runtimes).await?;
+        Ok(decide(&observed, desired, self.request.mode)?)
+    }
+
+    /// Before anything is pulled.
+    async fn check_and_verify(
+        &self,
+        image: &ImageRef,
+        printer: &mut Printer,
+    ) -> anyhow::Result<Trusted> {
+        let registry = Client::new(self.settings.registry.clone());
+        preflight::require(image, self.root, &self.runtimes, &registry).await?;
+        require_trust(image, &self.request.image.trust, &registry, printer).await
+    }
+
+    async fn pull(&mut self, image: &Trusted) -> anyhow::Result<Pulled> {
+        if self.is_dry_run() {
+            return Ok(Pulled::Cached);
+        }
+        tokio::select! {
+            pulled = pull_image(&self.driver, image) => Ok(pulled?),
+            () = self.interrupt.received() => bail!("interrupted during the pull of the image"),
+        }
+    }
+
+    async fn execute(&mut self, plan: &Plan) -> anyhow::Result<Success> {
+        let endpoint = &self.runtimes.chosen;
+        let executor = Executor {
+            driver: &self.driver,
+            runtime: endpoint.runtime,
+            kernel: &KernelMonitor::new(self.root.clone()),
+            state: &self.state,
+            start_guard: &|trial| guard::start_guard(endpoint, trial),
+        };
+        let progress = PlanProgress::new(plan);
+        let mut on_step = |step: &PlanStep| progress.show(step);
+        let result = execute(plan, &executor, &mut self.interrupt, &mut on_step).await;
+        result.map_err(|failure| anyhow::Error::new(*failure))
+    }
+
+    async fn already_runs(
+        &mut self,
+        running: &Running,
+        printer: &mut Printer,
+    ) -> anyhow::Result<Exit> {
+        if !self.is_dry_run() && !running.leftovers.is_empty() {
+            self.remove_leftovers(printer).await?;
+        }
+        printer.print(&RunResult::already_runs(running))?;
+        self.finish(&running.container.container.id, printer).await
+    }
+
+    /// Removes what an interrupted run left behind, beside the running scheduler.
+    async fn remove_leftovers(&self, printer: &mut Printer) -> anyhow::Result<()> {
+        // Without the lock a leftover may be the work of another process.
+        let _lock = self.state.lock().await?;
+        let observed = observe(self.root, &self.state, &self.runtimes).await?;
+        for left in observed.leftovers() {
+            let endpoint = self.runtimes.endpoint(left.runtime);
+            let driver = open(endpoint, &self.settings.registry);
+            let removed = driver.end(&left.container.id, Duration::ZERO, After::Remove);
+            if let Err(error) = removed.await {
+                printer.warn(Rollback::Leftover(error.into()).to_string());
             }
         }
         Ok(())
     }
 
-    async fn finish(
-        &mut self,
-        ending: Ending,
-        id: &ContainerId,
-        printer: &Printer,
-    ) -> anyhow::Result<Exit> {
-        match ending {
-            Ending::Stay => {
-                let place = printer.place_of_words();
-                follow(&self.driver, id, place, self.state, &mut self.interrupt).await
+    async fn finish(&mut self, id: &ContainerId, printer: &Printer) -> anyhow::Result<Exit> {
+        match self.request.after {
+            AfterStart::Follow => {
+                let target = printer.scheduler_stdout();
+                follow(&self.driver, id, target, &self.state, &mut self.interrupt).await
             }
-            Ending::Return | Ending::DryRun => Ok(Exit::Ok),
+            AfterStart::Return | AfterStart::DryRun => Ok(Exit::Ok),
         }
     }
-}
-
-/// Refuses before anything is pulled when the machine or the image says that it cannot be.
-async fn fit(
-    image: &ImageRef,
-    root: &HostRoot,
-    settings: &Settings,
-    registry: &Client,
-) -> anyhow::Result<()> {
-    let needs = needs(image, registry).await?;
-    let findings = findings(root, settings, Some(needs)).await;
-    let blocking = findings.iter().filter(|finding| finding.is_blocking());
-    let sentences: Vec<String> = blocking.map(sentence).collect();
-    if sentences.is_empty() {
-        return Ok(());
-    }
-    Err(Unfit(sentences).into())
-}
-
-fn sentence(finding: &Finding) -> String {
-    let remedy = finding.remediation.as_ref();
-    let remedy = remedy.map_or_else(String::new, |remedy| format!(" ({remedy})"));
-    format!("{}: {}{remedy}", finding.id, finding.detail)
 }

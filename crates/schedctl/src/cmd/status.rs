@@ -1,198 +1,183 @@
-//! `schedctl status`: what we started against what the kernel has attached.
+//! `schedctl status`: compares schedctl's containers with the kernel's state.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
-use schedkit_host::{Fact, HostRoot, Pace, SchedExt, Watch, struct_ops};
+use schedkit_host::{Fact, HostRoot, WatchIntervals, Watch};
 use schedkit_runtime::DriverError;
 use tokio::time::timeout;
 
+use crate::error_text;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::output::status::{Moment, Report, Unjudged};
-use crate::output::{Printer, Reader, Shape, sentence};
-use crate::request::{Settings, Telling};
-use crate::runtimes::{PATIENCE, Runtimes, list, survey};
+use crate::inventory::{READ_TIMEOUT, list, list_both};
+use crate::kernel::KernelMonitor;
+use crate::output::status::{PartialStatus, StatusReport, TimedStatus};
+use crate::output::{Layout, Printer, Reader};
+use crate::request::StatusMode;
+use crate::runtimes::{Runtimes, driver_name};
+use crate::settings::Settings;
 use crate::sked;
 use crate::state_dir::{StateDir, StateError};
-use crate::status::{Judgement, doubtful, judge, recognise};
+use crate::status::{Assessment, assess, include_sked, process_to_inspect};
 use crate::trial::Trial;
 
-/// How long a kernel that is on its way gets to arrive.
-const SETTLING: Duration = Duration::from_secs(2);
-/// How often containers are looked at while watching; the kernel wakes us by itself.
-const TICK: Duration = Duration::from_secs(2);
+/// How long a transition of the kernel may take before its state is printed as it is.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often containers are listed while watching; the kernel's events arrive by themselves.
+const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What was found out.
 #[derive(Debug)]
 enum Answer {
-    Judged(Box<Report>, Vec<String>),
-    /// What is known, and why it is not enough.
-    Unjudged(Unjudged, String),
+    Known(Box<StatusReport>, Vec<String>),
+    /// What is known, and why that is not enough for a status.
+    Unknown(PartialStatus, String),
 }
 
 pub(super) async fn status(
-    telling: Telling,
+    mode: StatusMode,
     root: &HostRoot,
     settings: &Settings,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
-    match telling {
-        Telling::Once => once(root, settings, printer).await,
-        Telling::Always => always(root, settings, printer).await,
+    let runtimes = settings.runtimes();
+    match mode {
+        StatusMode::Once => once(root, &runtimes, printer).await,
+        StatusMode::Watch => watch(root, &runtimes, printer).await,
     }
 }
 
-async fn once(root: &HostRoot, settings: &Settings, printer: &mut Printer) -> anyhow::Result<Exit> {
-    match look(root, &StateDir::system(), &settings.runtimes).await {
-        Answer::Judged(report, remarks) => {
-            remarks.into_iter().for_each(|remark| printer.warn(remark));
+async fn once(root: &HostRoot, runtimes: &Runtimes, printer: &mut Printer) -> anyhow::Result<Exit> {
+    match read(root, &StateDir::system(), runtimes).await {
+        Answer::Known(report, warnings) => {
+            warnings.into_iter().for_each(|text| printer.warn(text));
             printer.print(&*report)?;
             Ok(report.exit())
         }
-        Answer::Unjudged(known, why) => {
-            printer.partial(&known, why, Shape::Pages);
-            Ok(Exit::Trouble)
+        Answer::Unknown(known, error) => {
+            printer.partial(&known, error, Layout::Pretty);
+            Ok(Exit::Failure)
         }
     }
 }
 
-/// Whenever it has changed, until somebody ends it.
-async fn always(
+/// Prints the status whenever it changes, until a signal.
+async fn watch(
     root: &HostRoot,
-    settings: &Settings,
+    runtimes: &Runtimes,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let state = StateDir::system();
     let mut interrupt = Interrupt::listen()?;
-    let mut watch = Watch::open(root.clone(), Pace::default());
+    let mut watch = Watch::open(root.clone(), WatchIntervals::default());
     let mut last: Option<Answer> = None;
     loop {
         let answer = tokio::select! {
-            () = interrupt.heard() => return Ok(Exit::Ok),
-            answer = look(root, &state, &settings.runtimes) => answer,
+            () = interrupt.received() => return Ok(Exit::Ok),
+            answer = read(root, &state, runtimes) => answer,
         };
-        if !last.as_ref().is_some_and(|last| answer.agrees_with(last)) {
-            if tell(&answer, printer)? == Reader::Gone {
+        if !last.as_ref().is_some_and(|last| answer.same_as(last)) {
+            if print_next(&answer, printer)? == Reader::Closed {
                 return Ok(Exit::Ok);
             }
             last = Some(answer);
         }
         tokio::select! {
-            () = interrupt.heard() => return Ok(Exit::Ok),
-            _ = timeout(TICK, watch.next()) => {}
+            () = interrupt.received() => return Ok(Exit::Ok),
+            _ = timeout(WATCH_INTERVAL, watch.next()) => {}
         }
     }
 }
 
-fn tell(answer: &Answer, printer: &mut Printer) -> anyhow::Result<Reader> {
+fn print_next(answer: &Answer, printer: &mut Printer) -> anyhow::Result<Reader> {
     match answer {
-        Answer::Judged(report, remarks) => {
-            remarks
-                .iter()
-                .for_each(|remark| printer.warn(remark.clone()));
-            printer.print_next(&Moment::new(report, Timestamp::now()))
+        Answer::Known(report, warnings) => {
+            warnings.iter().for_each(|text| printer.warn(text.clone()));
+            printer.print_next(&TimedStatus::new(report, Timestamp::now()))
         }
-        Answer::Unjudged(known, why) => {
-            printer.partial(known, why.clone(), Shape::Line);
-            Ok(Reader::There)
+        Answer::Unknown(known, error) => {
+            printer.partial(known, error.clone(), Layout::Line);
+            Ok(Reader::Open)
         }
     }
 }
 
-/// The containers first, the kernel last: its word counts, so it should be the newest.
-async fn look(root: &HostRoot, state: &StateDir, runtimes: &Runtimes) -> Answer {
-    let looked = sked::look(runtimes, PATIENCE);
-    let (sight, looked) = tokio::join!(survey(runtimes, PATIENCE, list), looked);
-    let kernel = settled(root).await;
+/// Reads the containers first and the kernel last, so that the kernel's state is the newest.
+async fn read(root: &HostRoot, state: &StateDir, runtimes: &Runtimes) -> Answer {
+    let pods = sked::list(runtimes, READ_TIMEOUT);
+    let (inventory, pods) = tokio::join!(list_both(runtimes, READ_TIMEOUT, list), pods);
+    let monitor = KernelMonitor::new(root.clone());
+    let kernel = monitor.settled(SETTLE_TIMEOUT).await;
     let driver = runtimes.chosen.runtime;
-    let ours = &sight.ours;
-    let unjudged = |why: String| Answer::Unjudged(Unjudged::of(driver, &kernel, ours), why);
-    if let Some(error) = &sight.blind {
-        return unjudged(blind(error, runtimes));
+    let containers = &inventory.containers;
+    let unknown =
+        |error: String| Answer::Unknown(PartialStatus::new(driver, &kernel, containers), error);
+    if let Some(error) = &inventory.chosen_error {
+        return unknown(unreachable_message(error, runtimes));
     }
-    let holds = doubtful(&kernel, ours).map_or(Fact::Absent, |pid| struct_ops::holds(root, pid));
-    let trial = on_trial(state);
-    let spare = trial.as_ref().ok().and_then(Option::as_ref);
-    let spare = spare.and_then(|(trial, _)| trial.before.as_ref());
-    let (mut pods, unknown) = match looked {
-        Ok(pods) => (pods, None),
-        Err(error) => (
-            Vec::new(),
-            Some(format!("{}: {SKED_UNSEEN}", sentence(&error))),
-        ),
+    let process = process_to_inspect(&kernel, containers);
+    let holds = process.map_or(Fact::Absent, |pid| monitor.holds_scheduler(pid));
+    let (trial, trial_warning) = match read_trial(state) {
+        Ok(Some((trial, warning))) => (Some(trial), Some(warning)),
+        Ok(None) => (None, None),
+        Err(error) => (None, Some(error_text::one_line(&error))),
     };
-    sked::examine(&mut pods, &kernel, root);
-    match judge(&kernel, ours, &holds, spare) {
-        Ok(judgement) => {
-            let judgement = recognise(judgement, &kernel, &pods);
-            let report = Report::of(driver, &kernel, ours, &judgement);
-            let Judgement { mut remarks, .. } = judgement;
-            remarks.extend(match &trial {
-                Ok(trial) => trial.as_ref().map(|(_, remark)| remark.clone()),
-                Err(error) => Some(sentence(error)),
-            });
-            let unseen = sight.half_blind.as_ref();
-            remarks.extend(unseen.map(|error| format!("{}: {UNSEEN}", sentence(error))));
-            // Who is blind altogether has been told so already.
-            remarks.extend(unknown.filter(|_| unseen.is_none()));
-            Answer::Judged(Box::new(report), remarks)
-        }
-        Err(untold) => unjudged(untold.to_string()),
-    }
+    let fallback = trial.as_ref().and_then(|trial| trial.before.as_ref());
+    let (mut pods, pods_error) = match pods {
+        Ok(pods) => (pods, None),
+        Err(error) => (Vec::new(), Some(error)),
+    };
+    sked::read_links(&mut pods, &kernel, root);
+    let assessment = match assess(&kernel, containers, &holds, fallback) {
+        Ok(assessment) => include_sked(assessment, &kernel, &pods),
+        Err(error) => return unknown(error.to_string()),
+    };
+    let report = StatusReport::new(driver, &kernel, containers, &assessment);
+    let Assessment { mut warnings, .. } = assessment;
+    warnings.extend(trial_warning);
+    let other_error = inventory.other_error.as_ref();
+    warnings.extend(other_error.map(|error| with_note(error, OTHER_UNKNOWN)));
+    // If containerd does not answer at all, one warning is enough.
+    let pods_error = pods_error.filter(|_| other_error.is_none());
+    warnings.extend(pods_error.map(|error| with_note(&error, SKED_UNKNOWN)));
+    Answer::Known(Box::new(report), warnings)
 }
 
-/// A trial that goes on, and what to say of it. A folder that is not there holds none, and is not
-/// made by looking.
-fn on_trial(state: &StateDir) -> Result<Option<(Trial, String)>, StateError> {
+/// The trial and its warning. Does not create the directory.
+fn read_trial(state: &StateDir) -> Result<Option<(Trial, String)>, StateError> {
     let Some(trial) = Trial::read(state)? else {
         return Ok(None);
     };
-    let remark = trial.remark(Timestamp::now(), state.guard()?);
-    Ok(Some((trial, remark)))
+    let warning = trial.warning(Timestamp::now(), state.guard()?);
+    Ok(Some((trial, warning)))
 }
 
-const UNSEEN: &str = "what it runs of ours is not known";
-const SKED_UNSEEN: &str = "whether sked runs a scheduler here is not known";
+const OTHER_UNKNOWN: &str = "its containers of schedctl are unknown";
+const SKED_UNKNOWN: &str = "whether sked runs a scheduler here is unknown";
 
-fn blind(error: &DriverError, runtimes: &Runtimes) -> String {
-    let why = sentence(error);
-    let other = crate::runtimes::name_of(runtimes.other.runtime);
+fn with_note(error: &DriverError, note: &str) -> String {
+    format!("{}: {note}", error_text::one_line(error))
+}
+
+fn unreachable_message(error: &DriverError, runtimes: &Runtimes) -> String {
+    let reason = error_text::one_line(error);
+    let other = driver_name(runtimes.other.runtime);
     let remedy = error.remedy();
     let remedy = remedy.unwrap_or_else(|| "see `schedctl doctor`".to_owned());
     format!(
-        "{why}: whether a container of ours runs cannot be told; {remedy}, or ask with --driver \
+        "{reason}: whether a container of schedctl runs is unknown; {remedy}, or use --driver \
          {other} or --socket"
     )
 }
 
-/// The kernel, after what is passing by has passed by.
-async fn settled(root: &HostRoot) -> Fact<SchedExt> {
-    let now = SchedExt::read(root);
-    if !now.known().is_some_and(SchedExt::is_in_motion) {
-        return now;
-    }
-    let mut watch = Watch::open(root.clone(), Pace::default());
-    let arriving = async {
-        loop {
-            let now = watch.next().await;
-            if !now.known().is_some_and(SchedExt::is_in_motion) {
-                return now;
-            }
-        }
-    };
-    let arrived = timeout(SETTLING, arriving).await;
-    arrived.unwrap_or_else(|_| SchedExt::read(root))
-}
-
 impl Answer {
-    fn agrees_with(&self, other: &Self) -> bool {
+    fn same_as(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Judged(one, remarks), Self::Judged(two, others)) => {
-                one.agrees_with(two) && remarks == others
+            (Self::Known(one, warnings), Self::Known(two, others)) => {
+                one.same_as(two) && warnings == others
             }
-            (Self::Unjudged(one, why), Self::Unjudged(two, because)) => {
-                one.agrees_with(two) && why == because
+            (Self::Unknown(one, error), Self::Unknown(two, other)) => {
+                one.same_as(two) && error == other
             }
             _ => false,
         }
@@ -203,52 +188,32 @@ impl Answer {
 mod tests {
     use std::fs;
 
-    use super::*;
+    use schedkit_runtime::driver::Runtime;
 
-    /// A machine whose kernel says this.
-    fn machine(state: &str) -> tempfile::TempDir {
+    use super::*;
+    use crate::runtimes::Endpoint;
+
+    #[tokio::test]
+    async fn without_a_runtime_there_is_only_the_kernels_state() {
         let folder = tempfile::tempdir().unwrap();
         let sched_ext = folder.path().join("sys/kernel/sched_ext");
         fs::create_dir_all(&sched_ext).unwrap();
-        fs::write(sched_ext.join("state"), state).unwrap();
-        folder
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_kernel_on_its_way_gets_time_to_arrive() {
-        let folder = machine("disabling\n");
-        let root = HostRoot::at(folder.path());
-        let changing = async {
-            tokio::time::sleep(SETTLING / 4).await;
-            fs::write(root.path("/sys/kernel/sched_ext/state"), "disabled\n").unwrap();
-        };
-        let (kernel, ()) = tokio::join!(settled(&root), changing);
-        let state = kernel.known().unwrap().state.known().unwrap().clone();
-        assert_eq!(state.as_str(), "disabled");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_kernel_that_never_arrives_is_told_as_it_is() {
-        let folder = machine("enabling\n");
-        let kernel = settled(&HostRoot::at(folder.path())).await;
-        assert!(kernel.known().unwrap().is_in_motion());
-    }
-
-    #[tokio::test]
-    async fn without_a_runtime_the_kernel_is_told_and_nothing_is_claimed() {
-        let folder = machine("disabled\n");
+        fs::write(sched_ext.join("state"), "disabled\n").unwrap();
         let socket = folder.path().join("none.sock");
-        let runtimes = Runtimes::new(schedkit_runtime::driver::Runtime::Podman, socket);
-        let answer = look(
+        let runtimes = Runtimes::new(Endpoint {
+            runtime: Runtime::Podman,
+            socket,
+        });
+        let answer = read(
             &HostRoot::at(folder.path()),
             &StateDir::at(folder.path()),
             &runtimes,
         )
         .await;
-        let Answer::Unjudged(known, why) = answer else {
+        let Answer::Unknown(known, error) = answer else {
             panic!("{answer:?}");
         };
-        assert!(why.contains("Podman cannot be reached"), "{why}");
+        assert!(error.contains("Podman cannot be reached"), "{error}");
         let json = serde_json::to_value(known).unwrap();
         assert_eq!(json["kernel"]["enabled"], false);
         assert_eq!(json.get("status"), None);

@@ -1,47 +1,28 @@
-//! `schedctl verify`: what the trust policy says about an image. The policy is read before anybody
-//! is asked anything: who cannot say whom to trust need not know what there is.
+//! `schedctl verify`: checks an image against the trust policy. The policy is read first: if it is
+//! invalid, no registry is asked.
 
-use jiff::Timestamp;
-use schedkit_image::registry::{Client, resolve};
-use schedkit_image::signature;
-use schedkit_image::trust::{Policy, PolicyError};
+use schedkit_image::registry::Client;
 
-use super::find::find;
 use crate::exit::Exit;
-use crate::output::{Printer, verdict::Verdict, waiting};
-use crate::request::{PolicySource, Settings};
+use crate::output::{Printer, verify::VerifyReport};
+use crate::settings::{PolicySource, Settings};
+use crate::steps::find_image::find_image;
+use crate::steps::verify_image;
 
 pub(super) async fn verify(
-    word: &str,
+    name: &str,
     source: &PolicySource,
     settings: &Settings,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
-    let policy = read(source)?;
-    for warning in policy.warnings() {
-        printer.warn(format!("the trust policy's {warning}"));
-    }
-    let found = find(word, settings, printer).await?;
+    let policy = verify_image::read_policy(source, printer)?;
+    let found = find_image(name, settings, printer).await?;
     let registry = Client::new(settings.registry.clone());
-    let asking = async {
-        let image = resolve(&registry, found.image()).await?;
-        let answer = signature::verify(&registry, &policy, &image, Timestamp::now()).await;
-        anyhow::Ok((image, answer))
-    };
-    let note = format!("asking {}", found.image().repository().host());
-    let (image, answer) = waiting::noted(&note, asking).await?;
-    let verdict = Verdict::of(&found, &image, (source, &policy), answer)?;
-    printer.print(&verdict)?;
-    Ok(if verdict.is_accepted() {
-        Exit::Ok
-    } else {
-        Exit::Refused
+    let (image, result) = verify_image::verify(found.image(), &policy, &registry).await?;
+    let report = VerifyReport::new(&found, &image, (source, &policy), result)?;
+    printer.print(&report)?;
+    Ok(match report.is_accepted() {
+        true => Exit::Ok,
+        false => Exit::Refused,
     })
-}
-
-fn read(source: &PolicySource) -> Result<Policy, PolicyError> {
-    match source {
-        PolicySource::BuiltIn => Policy::built_in(),
-        PolicySource::File(path) => Policy::read(path),
-    }
 }

@@ -1,24 +1,24 @@
-//! `schedctl versions`: the tags of a repository.
+//! `schedctl versions`: lists the tags of a repository.
 
 use schedkit_image::registry::Client;
 use schedkit_image::versions;
 
-use super::find::find;
 use crate::exit::Exit;
-use crate::output::{Printer, versions::Versions, waiting};
-use crate::request::Settings;
+use crate::output::{Printer, progress, versions::VersionList};
+use crate::settings::Settings;
+use crate::steps::find_image::find_image;
 
 pub(super) async fn versions(
-    word: &str,
+    name: &str,
     settings: &Settings,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
-    let found = find(word, settings, printer).await?;
+    let found = find_image(name, settings, printer).await?;
     let registry = Client::new(settings.registry.clone());
     let repository = found.image().repository();
-    let asking = versions::versions(&registry, repository);
+    let listing = versions::versions(&registry, repository);
     let note = format!("asking {} for versions", repository.host());
-    let tags = waiting::noted(&note, asking).await?;
-    printer.print(&Versions::of(&found, &tags))?;
+    let tags = progress::with_spinner(&note, listing).await?;
+    printer.print(&VersionList::new(&found, &tags))?;
     Ok(Exit::Ok)
 }

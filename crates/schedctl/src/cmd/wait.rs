@@ -1,150 +1,152 @@
-//! `schedctl wait`: until the kernel has a scheduler attached, or has it no more.
+//! `schedctl wait`: waits until the kernel has a scheduler attached, or has not.
 
 use std::time::Instant;
 
 use anyhow::bail;
 use schedkit_core::{OpsName, SchedulerName};
-use schedkit_host::{Fact, HostRoot, Pace, SchedExt, State, Watch};
+use schedkit_host::{Fact, HostRoot, WatchIntervals, SchedExt, SchedExtState, Watch};
 use tokio::time::timeout;
 
 use crate::exit::Exit;
-use crate::output::{Printer, wait::Arrival};
-use crate::request::{Awaited, Goal};
+use crate::output::{Printer, wait::WaitResult};
+use crate::request::{WaitCondition, WaitGoal};
 
 pub(super) async fn wait(
-    awaited: &Awaited,
+    condition: &WaitCondition,
     root: &HostRoot,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let begun = Instant::now();
-    let mut watch = Watch::open(root.clone(), Pace::default());
+    let mut watch = Watch::open(root.clone(), WatchIntervals::default());
     let mut last = watch.next().await;
-    let arriving = async {
-        while !awaited.is_met(&last)? {
+    let waiting = async {
+        while !condition.is_met(&last)? {
             last = watch.next().await;
         }
         anyhow::Ok(())
     };
-    let arrived = timeout(awaited.limit, arriving).await;
-    match arrived {
+    match timeout(condition.timeout, waiting).await {
         Ok(met) => met?,
-        Err(_) => bail!("{}", awaited.in_vain(&last)),
+        Err(_) => bail!("{}", condition.timeout_message(&last)),
     }
-    let seen = last.known();
-    let ops = seen.and_then(SchedExt::attached);
-    let enable_seq = seen.and_then(|seen| seen.enable_seq.known().copied());
-    printer.print(&Arrival::of(ops, enable_seq, begun.elapsed()))?;
+    let kernel = last.known();
+    let ops = kernel.and_then(SchedExt::attached);
+    let enable_seq = kernel.and_then(|kernel| kernel.enable_seq.known().copied());
+    printer.print(&WaitResult::new(ops, enable_seq, begun.elapsed()))?;
     Ok(Exit::Ok)
 }
 
-impl Awaited {
-    /// Whether it is so. What the kernel does not tell is neither.
+impl WaitCondition {
     fn is_met(&self, kernel: &Fact<SchedExt>) -> anyhow::Result<bool> {
-        let seen = match (kernel, self.goal) {
-            (Fact::Known(seen), _) => seen,
-            (Fact::Absent, Goal::Detached) => return Ok(true),
-            (trouble, _) => {
-                let trouble = trouble.trouble().unwrap_or_default();
+        let kernel = match (kernel, self.goal) {
+            (Fact::Known(kernel), _) => kernel,
+            (Fact::Absent, WaitGoal::Detached) => return Ok(true),
+            (other, _) => {
+                let trouble = other.problem().unwrap_or_default();
                 bail!("/sys/kernel/sched_ext {trouble}: see `schedctl doctor`")
             }
         };
         Ok(match self.goal {
-            Goal::Attached => seen.attached().is_some_and(|ops| self.means(ops)),
-            Goal::Detached => match (&seen.state, &self.scheduler) {
-                (Fact::Known(State::Disabled), _) => true,
-                (_, Some(_)) => seen.attached().is_some_and(|ops| !self.means(ops)),
+            WaitGoal::Attached => kernel.attached().is_some_and(|ops| self.matches(ops)),
+            WaitGoal::Detached => match (&kernel.state, &self.scheduler) {
+                (Fact::Known(SchedExtState::Disabled), _) => true,
+                (_, Some(_)) => kernel.attached().is_some_and(|ops| !self.matches(ops)),
                 _ => false,
             },
         })
     }
 
-    fn means(&self, ops: &OpsName) -> bool {
+    fn matches(&self, ops: &OpsName) -> bool {
         let scheduler = self.scheduler.as_ref();
         scheduler.is_none_or(|name| *name == ops.scheduler())
     }
 
-    fn in_vain(&self, kernel: &Fact<SchedExt>) -> String {
-        let limit = humantime::format_duration(self.limit);
-        let who = self.scheduler.as_ref().map(SchedulerName::to_string);
-        let who = who.unwrap_or_else(|| "a scheduler".to_owned());
-        let awaited = match self.goal {
-            Goal::Attached => format!("{who} was not attached"),
-            Goal::Detached => format!("{who} was not detached"),
+    fn timeout_message(&self, kernel: &Fact<SchedExt>) -> String {
+        let limit = humantime::format_duration(self.timeout);
+        let scheduler = self.scheduler.as_ref().map(SchedulerName::to_string);
+        let scheduler = scheduler.unwrap_or_else(|| "a scheduler".to_owned());
+        let expected = match self.goal {
+            WaitGoal::Attached => format!("{scheduler} was not attached"),
+            WaitGoal::Detached => format!("{scheduler} was not detached"),
         };
-        let seen = kernel.known();
-        let is = match seen.and_then(SchedExt::attached) {
+        let kernel = kernel.known();
+        let state = match kernel.and_then(SchedExt::attached) {
             Some(ops) => format!("the kernel has {ops} attached"),
             None => {
-                let state = seen.and_then(|seen| seen.state.known());
-                let state = state.map_or("nothing", |state| state.as_str());
-                format!("the kernel says {state:?}")
+                let state = kernel.and_then(|kernel| kernel.state.known());
+                let state = state.map_or("unknown", |state| state.as_str());
+                format!("the kernel's state is {state:?}")
             }
         };
-        format!("{awaited} within {limit}: {is}; `schedctl status` tells more")
+        format!("{expected} within {limit}: {state}; see `schedctl status`")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::kernel;
+    use crate::fixtures::kernel;
 
-    fn awaited(goal: Goal, name: Option<&str>) -> Awaited {
-        Awaited {
+    fn condition(goal: WaitGoal, name: Option<&str>) -> WaitCondition {
+        WaitCondition {
             goal,
             scheduler: name.map(|name| name.parse().unwrap()),
-            limit: std::time::Duration::from_secs(30),
+            timeout: std::time::Duration::from_secs(30),
         }
     }
 
     #[test]
-    fn it_is_so_when_the_kernel_says_so() {
-        let on = |ops| kernel(State::Enabled, Some(ops), Some(4));
-        let off = kernel(State::Disabled, None, Some(4));
-        let going = kernel(State::Disabling, Some("lab_1.0"), Some(4));
+    fn a_condition_is_met_by_the_kernels_state() {
+        let on = |ops| kernel(SchedExtState::Enabled, Some(ops), Some(4));
+        let off = kernel(SchedExtState::Disabled, None, Some(4));
+        let going = kernel(SchedExtState::Disabling, Some("lab_1.0"), Some(4));
         for (goal, name, kernel, met) in [
-            (Goal::Attached, None, on("lab_1.0"), true),
-            (Goal::Attached, Some("scx_lab"), on("lab_1.0"), true),
-            (Goal::Attached, Some("scx_other"), on("lab_1.0"), false),
-            (Goal::Attached, None, off.clone(), false),
-            (Goal::Attached, None, going.clone(), false),
-            (Goal::Detached, None, off.clone(), true),
-            (Goal::Detached, None, on("lab_1.0"), false),
-            (Goal::Detached, None, going.clone(), false),
-            (Goal::Detached, Some("scx_lab"), on("other"), true),
-            (Goal::Detached, Some("scx_lab"), on("lab_1.0"), false),
-            (Goal::Detached, Some("scx_lab"), going, false),
-            (Goal::Detached, Some("scx_lab"), off, true),
-            (Goal::Detached, None, Fact::Absent, true),
+            (WaitGoal::Attached, None, on("lab_1.0"), true),
+            (WaitGoal::Attached, Some("scx_lab"), on("lab_1.0"), true),
+            (WaitGoal::Attached, Some("scx_other"), on("lab_1.0"), false),
+            (WaitGoal::Attached, None, off.clone(), false),
+            (WaitGoal::Attached, None, going.clone(), false),
+            (WaitGoal::Detached, None, off.clone(), true),
+            (WaitGoal::Detached, None, on("lab_1.0"), false),
+            (WaitGoal::Detached, None, going.clone(), false),
+            (WaitGoal::Detached, Some("scx_lab"), on("other"), true),
+            (WaitGoal::Detached, Some("scx_lab"), on("lab_1.0"), false),
+            (WaitGoal::Detached, Some("scx_lab"), going, false),
+            (WaitGoal::Detached, Some("scx_lab"), off, true),
+            (WaitGoal::Detached, None, Fact::Absent, true),
         ] {
-            let said = awaited(goal, name).is_met(&kernel).unwrap();
-            assert_eq!(said, met, "{goal:?} {name:?} {kernel:?}");
+            let found = condition(goal, name).is_met(&kernel).unwrap();
+            assert_eq!(found, met, "{goal:?} {name:?} {kernel:?}");
         }
     }
 
     #[test]
-    fn a_kernel_that_cannot_is_told_at_once() {
-        let any = awaited(Goal::Attached, None);
-        let said = any.is_met(&Fact::Absent).unwrap_err().to_string();
-        assert!(said.contains("is not there"), "{said}");
-        let blind = Fact::Unreadable("no".to_owned());
-        assert!(awaited(Goal::Detached, None).is_met(&blind).is_err());
+    fn a_kernel_without_sched_ext_is_an_error_at_once() {
+        let any = condition(WaitGoal::Attached, None);
+        let error = any.is_met(&Fact::Absent).unwrap_err().to_string();
+        assert!(error.contains("is not there"), "{error}");
+        let unreadable = Fact::Unreadable("no".to_owned());
+        assert!(
+            condition(WaitGoal::Detached, None)
+                .is_met(&unreadable)
+                .is_err()
+        );
     }
 
     #[test]
-    fn in_vain_is_told_with_what_is() {
-        let lab = awaited(Goal::Attached, Some("scx_lab"));
+    fn a_timeout_is_reported_with_the_current_state() {
+        let lab = condition(WaitGoal::Attached, Some("scx_lab"));
         assert_eq!(
-            lab.in_vain(&kernel(State::Enabled, Some("other"), None)),
-            "scx_lab was not attached within 30s: the kernel has other attached; `schedctl \
-             status` tells more"
+            lab.timeout_message(&kernel(SchedExtState::Enabled, Some("other"), None)),
+            "scx_lab was not attached within 30s: the kernel has other attached; see `schedctl \
+             status`"
         );
-        let none = awaited(Goal::Detached, None);
-        let said = none.in_vain(&kernel(State::Disabling, None, None));
+        let none = condition(WaitGoal::Detached, None);
+        let message = none.timeout_message(&kernel(SchedExtState::Disabling, None, None));
         assert!(
-            said.starts_with("a scheduler was not detached within 30s"),
-            "{said}"
+            message.starts_with("a scheduler was not detached within 30s"),
+            "{message}"
         );
-        assert!(said.contains("says \"disabling\""), "{said}");
+        assert!(message.contains("state is \"disabling\""), "{message}");
     }
 }

@@ -1,11 +1,11 @@
-//! The table above, row by row.
+//! The decision table of `decide.rs`, row by row.
 
 use jiff::Timestamp;
-use schedkit_host::State as KernelState;
-use schedkit_runtime::{Container, ContainerId, ExitCode, Record, State};
+use schedkit_host::SchedExtState as KernelState;
+use schedkit_runtime::{Container, ContainerId, ExitCode, Record, ContainerState};
 
 use super::*;
-use crate::status::sked_pod;
+use crate::fixtures::sked_pod;
 use crate::trial::{Stage, Trial};
 
 fn kernel(ops: Option<&str>) -> Fact<SchedExt> {
@@ -24,8 +24,8 @@ fn kernel(ops: Option<&str>) -> Fact<SchedExt> {
     })
 }
 
-fn held(name: &str, state: State) -> Held {
-    Held {
+fn container(name: &str, state: ContainerState) -> RuntimeContainer {
+    RuntimeContainer {
         runtime: Runtime::Podman,
         container: Container {
             id: ContainerId::new(format!("{name}-id")),
@@ -42,19 +42,19 @@ fn held(name: &str, state: State) -> Held {
     }
 }
 
-fn running(name: &str) -> Held {
-    held(
+fn running(name: &str) -> RuntimeContainer {
+    container(
         name,
-        State::Running {
+        ContainerState::Running {
             pid: 1,
             started: None,
         },
     )
 }
 
-fn wanted(name: &str) -> Wanted {
-    Wanted {
-        scheduler: name.to_owned(),
+fn desired(name: &str) -> DesiredScheduler {
+    DesiredScheduler {
+        name: name.to_owned(),
         reference: format!("example.org/{name}:1"),
         image: None,
         args: Vec::new(),
@@ -62,31 +62,31 @@ fn wanted(name: &str) -> Wanted {
     }
 }
 
-fn observed(ops: Option<&str>, ours: Vec<Held>) -> Observed {
+fn observed(ops: Option<&str>, containers: Vec<RuntimeContainer>) -> Observed {
     Observed {
         kernel: kernel(ops),
-        ours,
+        containers,
         sked: Vec::new(),
-        holds: Fact::Absent,
+        holds_scheduler: Fact::Absent,
         trial: None,
     }
 }
 
-fn refusal(observed: &Observed, manner: Manner) -> String {
-    decide(observed, &wanted("scx_a"), manner)
+fn refusal(observed: &Observed, mode: StartMode) -> String {
+    decide(observed, &desired("scx_a"), mode)
         .unwrap_err()
         .to_string()
 }
 
 #[test]
-fn nothing_runs_so_it_starts_and_leftovers_go() {
+fn if_nothing_runs_it_starts_and_leftovers_are_removed() {
     let left = [
-        held("x", State::Created),
-        held("y", State::Exited(ExitCode(1))),
+        container("x", ContainerState::Created),
+        container("y", ContainerState::Exited(ExitCode(1))),
     ];
     let observed = observed(None, left.to_vec());
-    for manner in [Manner::Join, Manner::Replace] {
-        let decision = decide(&observed, &wanted("scx_a"), manner).unwrap();
+    for mode in [StartMode::Run, StartMode::Switch] {
+        let decision = decide(&observed, &desired("scx_a"), mode).unwrap();
         let start = Decision::Start {
             leftovers: left.to_vec(),
             replaces: None,
@@ -96,23 +96,23 @@ fn nothing_runs_so_it_starts_and_leftovers_go() {
 }
 
 #[test]
-fn what_runs_already_is_left_alone() {
+fn a_scheduler_that_runs_already_is_not_restarted() {
     let observed = observed(Some("a_1.1.4_x86_64"), vec![running("scx_a")]);
-    for manner in [Manner::Join, Manner::Replace] {
-        let decision = decide(&observed, &wanted("scx_a"), manner).unwrap();
-        assert!(matches!(decision, Decision::Runs(_)), "{decision:?}");
+    for mode in [StartMode::Run, StartMode::Switch] {
+        let decision = decide(&observed, &desired("scx_a"), mode).unwrap();
+        assert!(matches!(decision, Decision::AlreadyRuns(_)), "{decision:?}");
     }
 }
 
 #[test]
-fn another_is_replaced_only_by_a_switch() {
+fn another_scheduler_is_replaced_only_by_switch() {
     let observed = observed(Some("b"), vec![running("scx_b")]);
-    let said = refusal(&observed, Manner::Join);
+    let text = refusal(&observed, StartMode::Run);
     assert!(
-        said.starts_with("scx_b runs already: `schedctl switch scx_a` replaces it"),
-        "{said}"
+        text.starts_with("scx_b runs already: `schedctl switch scx_a` replaces it"),
+        "{text}"
     );
-    let decision = decide(&observed, &wanted("scx_a"), Manner::Replace).unwrap();
+    let decision = decide(&observed, &desired("scx_a"), StartMode::Switch).unwrap();
     let replaces = Some(running("scx_b"));
     assert_eq!(
         decision,
@@ -124,39 +124,39 @@ fn another_is_replaced_only_by_a_switch() {
 }
 
 #[test]
-fn other_words_or_another_version_are_not_the_same() {
+fn other_arguments_or_another_version_are_a_difference() {
     let observed = observed(Some("a"), vec![running("scx_a")]);
-    let mut words = wanted("scx_a");
-    words.args = vec!["-v".to_owned()];
-    let said = decide(&observed, &words, Manner::Join).unwrap_err();
-    assert!(said.to_string().contains("with no arguments"), "{said}");
-    let mut version = wanted("scx_a");
+    let mut arguments = desired("scx_a");
+    arguments.args = vec!["-v".to_owned()];
+    let text = decide(&observed, &arguments, StartMode::Run).unwrap_err();
+    assert!(text.to_string().contains("with no arguments"), "{text}");
+    let mut version = desired("scx_a");
     version.reference = "example.org/scx_a:2".to_owned();
-    let said = decide(&observed, &version, Manner::Join).unwrap_err();
+    let text = decide(&observed, &version, StartMode::Run).unwrap_err();
     assert!(
-        said.to_string()
+        text.to_string()
             .contains("with the image example.org/scx_a:1"),
-        "{said}"
+        "{text}"
     );
 }
 
 #[test]
-fn a_tag_that_moved_is_another_image_only_for_a_switch() {
+fn a_moved_tag_is_another_image_only_for_switch() {
     let observed = observed(Some("a"), vec![running("scx_a")]);
-    let mut moved = wanted("scx_a");
+    let mut moved = desired("scx_a");
     moved.image = Some("example.org/scx_a@sha256:new".to_owned());
-    let decision = decide(&observed, &moved, Manner::Join).unwrap();
-    assert!(matches!(decision, Decision::Runs(_)));
-    let decision = decide(&observed, &moved, Manner::Replace).unwrap();
+    let decision = decide(&observed, &moved, StartMode::Run).unwrap();
+    assert!(matches!(decision, Decision::AlreadyRuns(_)));
+    let decision = decide(&observed, &moved, StartMode::Switch).unwrap();
     assert!(matches!(decision, Decision::Start { .. }));
 }
 
 #[test]
-fn what_the_other_runtime_left_is_not_ours_to_clear() {
-    let mut left = held("x", State::Created);
+fn leftovers_of_the_other_runtime_are_kept() {
+    let mut left = container("x", ContainerState::Created);
     left.runtime = Runtime::Containerd;
     let observed = observed(None, vec![left]);
-    let decision = decide(&observed, &wanted("scx_a"), Manner::Join).unwrap();
+    let decision = decide(&observed, &desired("scx_a"), StartMode::Run).unwrap();
     let start = Decision::Start {
         leftovers: Vec::new(),
         replaces: None,
@@ -165,9 +165,9 @@ fn what_the_other_runtime_left_is_not_ours_to_clear() {
 }
 
 #[test]
-fn one_that_the_kernel_does_not_run_is_cleared_away() {
+fn a_container_that_is_not_attached_is_removed() {
     let observed = observed(None, vec![running("scx_a")]);
-    let decision = decide(&observed, &wanted("scx_a"), Manner::Join).unwrap();
+    let decision = decide(&observed, &desired("scx_a"), StartMode::Run).unwrap();
     let leftovers = vec![running("scx_a")];
     assert_eq!(
         decision,
@@ -176,37 +176,37 @@ fn one_that_the_kernel_does_not_run_is_cleared_away() {
             replaces: None
         }
     );
-    let said = decide(&observed, &wanted("scx_c"), Manner::Join).unwrap_err();
-    assert!(matches!(said, Refusal::OtherRuns { .. }));
+    let text = decide(&observed, &desired("scx_c"), StartMode::Run).unwrap_err();
+    assert!(matches!(text, Refusal::OtherRuns { .. }));
 }
 
 #[test]
-fn a_stranger_in_the_kernel_is_never_touched() {
+fn a_foreign_scheduler_is_a_refusal() {
     for ours in [vec![], vec![running("scx_a")]] {
-        let observed = observed(Some("stranger"), ours);
-        for manner in [Manner::Join, Manner::Replace] {
-            let said = refusal(&observed, manner);
-            assert!(said.starts_with("the kernel runs stranger"), "{said}");
+        let observed = observed(Some("foreign"), ours);
+        for mode in [StartMode::Run, StartMode::Switch] {
+            let text = refusal(&observed, mode);
+            assert!(text.starts_with("the kernel runs foreign"), "{text}");
         }
     }
 }
 
 #[test]
-fn a_process_that_holds_a_scheduler_is_the_one_whatever_its_name() {
-    let mut observed = observed(Some("stranger"), vec![running("scx_a")]);
-    observed.holds = Fact::Known(true);
-    let decision = decide(&observed, &wanted("scx_a"), Manner::Join).unwrap();
-    assert!(matches!(decision, Decision::Runs(_)));
+fn a_process_that_holds_a_scheduler_counts_whatever_its_name() {
+    let mut observed = observed(Some("foreign"), vec![running("scx_a")]);
+    observed.holds_scheduler = Fact::Known(true);
+    let decision = decide(&observed, &desired("scx_a"), StartMode::Run).unwrap();
+    assert!(matches!(decision, Decision::AlreadyRuns(_)));
 }
 
 #[test]
-fn two_of_ours_another_runtime_and_a_trial_are_refused() {
+fn several_containers_another_runtime_and_a_trial_are_refusals() {
     let two = observed(Some("a"), vec![running("scx_a"), running("scx_b")]);
-    assert!(refusal(&two, Manner::Replace).starts_with("scx_a and scx_b run at once"));
+    assert!(refusal(&two, StartMode::Switch).starts_with("scx_a and scx_b run at once"));
     let mut other = running("scx_a");
     other.runtime = Runtime::Containerd;
     let other = observed(Some("a"), vec![other]);
-    assert!(refusal(&other, Manner::Replace).contains("`--driver containerd`"));
+    assert!(refusal(&other, StartMode::Switch).contains("`--driver containerd`"));
     let mut trial = observed(Some("b"), vec![running("scx_b")]);
     trial.trial = Some(Trial {
         scheduler: "scx_b".to_owned(),
@@ -217,23 +217,23 @@ fn two_of_ours_another_runtime_and_a_trial_are_refused() {
         until: Timestamp::UNIX_EPOCH,
         stage: Stage::Starting,
     });
-    assert!(refusal(&trial, Manner::Replace).starts_with("scx_b is on trial"));
+    assert!(refusal(&trial, StartMode::Switch).starts_with("scx_b is on trial"));
 }
 
 #[test]
-fn a_kernel_that_tells_nothing_is_not_guessed_at() {
-    let mut blind = observed(None, Vec::new());
-    blind.kernel = Fact::Unreadable("no".to_owned());
-    let said = refusal(&blind, Manner::Join);
+fn an_unreadable_kernel_state_is_a_refusal() {
+    let mut unreadable = observed(None, Vec::new());
+    unreadable.kernel = Fact::Unreadable("no".to_owned());
+    let text = refusal(&unreadable, StartMode::Run);
     assert!(
-        said.starts_with("cannot tell what the kernel runs"),
-        "{said}"
+        text.starts_with("cannot determine what the kernel runs"),
+        "{text}"
     );
 }
 
 #[test]
-fn the_spare_of_a_trial_is_no_leftover() {
-    let mut observed = observed(None, vec![held("old", State::Exited(ExitCode(0)))]);
+fn the_fallback_of_a_trial_is_not_a_leftover() {
+    let mut observed = observed(None, vec![container("old", ContainerState::Exited(ExitCode(0)))]);
     assert_eq!(observed.leftovers().count(), 1);
     observed.trial = Some(Trial {
         scheduler: "scx_b".to_owned(),
@@ -248,35 +248,34 @@ fn the_spare_of_a_trial_is_no_leftover() {
 }
 
 #[test]
-fn what_sked_runs_is_left_alone_and_named() {
-    for manner in [Manner::Join, Manner::Replace] {
+fn a_scheduler_of_sked_is_a_refusal_that_names_the_pod() {
+    for mode in [StartMode::Run, StartMode::Switch] {
         let with_pod = |ops, ours| Observed {
             sked: vec![sked_pod("scx_lab")],
             ..observed(ops, ours)
         };
-        // The same scheduler, another one, and one of ours that the kernel does not run: sked's is
-        // attached.
+        // sked's scheduler is attached, with and without a container of schedctl.
         for ours in [vec![], vec![running("scx_b")]] {
             assert_eq!(
-                refusal(&with_pod(Some("lab_1.0"), ours), manner),
-                "the kernel runs lab_1.0 for sked (pod team/lab-x7, DaemonSet team/lab), and \
-                 schedctl leaves that alone: end or change it in the cluster with `kubectl -n team \
-                 edit schedext lab` (SCHEDEXT-POOL is the name where it has pools)"
+                refusal(&with_pod(Some("lab_1.0"), ours), mode),
+                "the kernel runs lab_1.0 for sked (pod team/lab-x7, DaemonSet team/lab), which \
+                 schedctl does not change: change it in the cluster with `kubectl -n team edit \
+                 schedext lab` (if the SchedExt has pools, this name is SCHEDEXT-POOL)"
             );
         }
-        let starting = refusal(&with_pod(None, vec![]), manner);
+        let starting = refusal(&with_pod(None, vec![]), mode);
         assert!(
             starting.contains("sked runs a scheduler here (pod team/lab-x7"),
             "{starting}"
         );
-        // A stranger's is not called sked's.
-        let foreign = refusal(&with_pod(Some("other_1.0"), vec![]), manner);
+        // A foreign scheduler is not taken for sked's.
+        let foreign = refusal(&with_pod(Some("other_1.0"), vec![]), mode);
         assert!(
             foreign.contains("which schedctl did not start"),
             "{foreign}"
         );
-        // Ours is attached: what sked waits for is not our matter.
+        // schedctl's is attached, so sked's pod does not matter.
         let ours = with_pod(Some("a_1.0"), vec![running("scx_a")]);
-        assert!(decide(&ours, &wanted("scx_a"), manner).is_ok());
+        assert!(decide(&ours, &desired("scx_a"), mode).is_ok());
     }
 }

@@ -1,165 +1,144 @@
-//! Why a plan was not done, and what became of what was there before.
+//! Why a plan failed, and the result of undoing it.
 
 use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use schedkit_core::{LastWords, OpsName};
+use schedkit_core::{SchedulerExit, OpsName};
 use schedkit_runtime::{DriverError, ExitCode};
 
-use crate::output::sentence;
+use crate::error_text;
 use crate::state_dir::StateError;
 
-/// What went wrong, and how things are now.
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}")]
-pub(crate) struct Failure {
-    /// What went wrong.
+pub(crate) struct PlanFailure {
     #[source]
-    pub(crate) cause: Cause,
-    /// What was done about it, in this order.
-    pub(crate) aftermath: Vec<Aftermath>,
+    pub(crate) cause: FailureCause,
+    /// In the order in which it was done.
+    pub(crate) rollback: Vec<Rollback>,
 }
 
-/// What went wrong.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Cause {
-    /// The runtime did not do it.
+pub(crate) enum FailureCause {
     #[error(transparent)]
     Driver(#[from] DriverError),
-    /// The kernel does not run it.
     #[error(transparent)]
     NotAttached(Box<NotAttached>),
-    /// The old one's process has ended and the kernel still holds it.
-    #[error("the kernel does not let go of the scheduler that was ended")]
-    NotReleased,
-    /// Nobody can stand by.
-    #[error("nobody can stand by to go back after the trial")]
+    #[error("the kernel still has the scheduler attached whose process was stopped")]
+    NotDetached,
+    #[error("cannot start the guard process of the trial")]
     Guard(#[source] io::Error),
-    /// Something cannot be written down.
     #[error(transparent)]
     State(#[from] StateError),
-    /// Somebody pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,
-    /// A plan that starts nothing.
     #[error("the plan starts nothing")]
     NothingStarted,
 }
 
-/// The kernel does not run it.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", self.sentence())]
+#[error("{}", self.message())]
 pub(crate) struct NotAttached {
-    /// What was seen.
-    pub(crate) why: Why,
-    /// What the scheduler said about it.
-    pub(crate) words: Option<LastWords>,
-    /// Who is attached in its place.
+    pub(crate) reason: NotAttachedReason,
+    /// The scheduler's own report of why it exited.
+    pub(crate) exit_report: Option<SchedulerExit>,
+    /// The scheduler that is attached instead.
     pub(crate) holder: Option<OpsName>,
-    /// Its last lines, safe to print.
-    pub(crate) lines: Vec<String>,
+    /// The end of its output, printable.
+    pub(crate) last_lines: Vec<String>,
 }
 
-/// What was seen of a scheduler that the kernel does not run.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Why {
-    /// Its process ended before the kernel had it.
+pub(crate) enum NotAttachedReason {
+    /// Its process exited before it was attached.
     Exited(Option<ExitCode>),
-    /// The kernel took it and let go of it again.
+    /// It was attached, and then detached again.
     Ejected {
-        /// The kernel's name for it; none when it went before anybody looked.
+        /// `None` if it was ejected before its name was read.
         ops: Option<OpsName>,
-        /// How its process ended.
         code: Option<ExitCode>,
     },
-    /// Its process runs, and the kernel did not have it in time.
-    TooSlow(Duration),
+    /// Its process runs but was not attached within the limit.
+    Timeout(Duration),
 }
 
-/// How things are after a failure.
 #[derive(Debug)]
-pub(crate) enum Aftermath {
-    /// What ran before runs again.
-    WentBack {
-        /// What that is.
-        to: String,
-        /// The kernel's name for it.
-        ops: OpsName,
+pub(crate) enum Rollback {
+    /// The old scheduler runs again.
+    Restored { scheduler: String, ops: OpsName },
+    NotRestored {
+        scheduler: String,
+        cause: FailureCause,
     },
-    /// It does not.
-    NotBack {
-        /// What should run.
-        to: String,
-        /// Why it does not.
-        cause: Cause,
-    },
-    /// Something is left that should be gone; the next command tries again.
-    Left(Cause),
+    /// Something could not be removed; the next command tries again.
+    Leftover(FailureCause),
 }
 
-/// One sentence.
-impl fmt::Display for Aftermath {
+impl fmt::Display for Rollback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::WentBack { to, ops } => {
-                write!(f, "{to} runs again: the kernel has {ops} attached")
+            Self::Restored { scheduler, ops } => {
+                write!(f, "{scheduler} runs again: the kernel has {ops} attached")
             }
-            Self::NotBack { to, cause } => {
-                write!(f, "{to} does not run again: {}", sentence(cause))
+            Self::NotRestored { scheduler, cause } => {
+                let cause = error_text::one_line(cause);
+                write!(f, "{scheduler} could not be started again: {cause}")
             }
-            Self::Left(cause) => write!(
-                f,
-                "something is left over, see `schedctl status`: {}",
-                sentence(cause)
-            ),
+            Self::Leftover(cause) => {
+                let cause = error_text::one_line(cause);
+                write!(
+                    f,
+                    "a container is left over, see `schedctl status`: {cause}"
+                )
+            }
         }
     }
 }
 
 impl NotAttached {
-    /// One word for programs, such as `Verifier`, `Stall` or `Timeout`.
-    pub(crate) fn word(&self) -> &'static str {
-        match (&self.why, &self.words) {
-            (Why::TooSlow(_), _) => "Timeout",
-            (Why::Exited(_) | Why::Ejected { .. }, Some(words)) => words.reason.word(),
-            (Why::Exited(_) | Why::Ejected { .. }, None) => "Unknown",
+    /// `reason` in JSON documents, such as `LoadFailedVerifier`, `Stall` or `Timeout`.
+    pub(crate) fn code(&self) -> &'static str {
+        match (&self.reason, &self.exit_report) {
+            (NotAttachedReason::Timeout(_), _) => "Timeout",
+            (_, Some(report)) => report.reason.word(),
+            (_, None) => "Unknown",
         }
     }
 
-    /// What to do about it, where something can be done.
     pub(crate) fn remedy(&self) -> Option<String> {
         if let Some(holder) = &self.holder {
             return Some(format!(
-                "end {holder} where it was started, or force it out with `schedctl detach --force`"
+                "stop {holder} where it was started, or detach it with `schedctl detach --force`"
             ));
         }
-        if let Why::TooSlow(_) = self.why {
-            let remedy = "look at what it says, or give it more time with --timeout";
-            return Some(remedy.to_owned());
+        if let NotAttachedReason::Timeout(_) = self.reason {
+            return Some("read its output, or allow more time with --timeout".to_owned());
         }
-        let words = self.words.as_ref()?;
-        words.reason.remedy().map(str::to_owned)
+        let report = self.exit_report.as_ref()?;
+        report.reason.remedy().map(str::to_owned)
     }
 
-    fn sentence(&self) -> String {
-        let what = match &self.why {
-            Why::Exited(Some(ExitCode(code))) => {
-                format!("the scheduler ended with code {code} before the kernel had it")
+    fn message(&self) -> String {
+        let what = match &self.reason {
+            NotAttachedReason::Exited(Some(ExitCode(code))) => {
+                format!("the scheduler exited with code {code} before the kernel attached it")
             }
-            Why::Exited(None) => "the scheduler ended before the kernel had it".to_owned(),
-            Why::Ejected { ops, .. } => {
-                let ops = ops.as_ref().map_or("it", OpsName::as_str);
-                format!("the kernel took {ops} and let go of it again")
+            NotAttachedReason::Exited(None) => {
+                "the scheduler exited before the kernel attached it".to_owned()
             }
-            Why::TooSlow(limit) => {
-                return format!("the kernel did not have the scheduler within {limit:?}");
+            NotAttachedReason::Ejected { ops, .. } => {
+                let ops = ops.as_ref().map_or("the scheduler", OpsName::as_str);
+                format!("the kernel attached {ops}, then ejected it")
+            }
+            NotAttachedReason::Timeout(limit) => {
+                return format!("the kernel did not attach the scheduler within {limit:?}");
             }
         };
-        let words = self.words.as_ref();
-        let said = words.map_or_else(String::new, |words| format!(": {}", words.reason));
-        let held = self.holder.as_ref();
-        let held = held.map_or_else(String::new, |holder| format!(" ({holder} is attached)"));
-        what + &said + &held
+        let reported = self.exit_report.as_ref();
+        let reported = reported.map_or_else(String::new, |report| format!(": {}", report.reason));
+        let holder = self.holder.as_ref();
+        let holder = holder.map_or_else(String::new, |ops| format!(" ({ops} is attached)"));
+        what + &reported + &holder
     }
 }

@@ -1,63 +1,65 @@
-//! Plans against a machine of folders: its driver's processes attach to a kernel that is a few
-//! files. What a real kernel and real runtimes do is shown in the end-to-end tests.
+//! Plans executed with a fake driver on a fake kernel of a few files. The end-to-end tests use a
+//! real kernel and real runtimes.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
 
 use schedkit_host::HostRoot;
-use schedkit_image::signature::{Trusted, waive};
+use schedkit_image::signature::Trusted;
+use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{
-    Container, DriverError, ExitCode, Launch, Piece, Progress, Pulled, Stream, Until,
+    Container, DriverError, ExitCode, Launch, OutputChunk, PullProgress, Pulled, OutputStream, Until,
 };
 
 use super::*;
-use crate::execute::failure::Why;
-use crate::output::judged;
-use crate::output::started::Planned;
-use crate::plan::{Stay, Terms};
-use crate::status::Held;
+use crate::container::RuntimeContainer;
+use crate::execute::failure::{NotAttached, NotAttachedReason};
+use crate::fixtures::launch;
+use crate::kernel::KernelMonitor;
+use crate::plan::StartOptions;
+use crate::state_dir::StateDir;
 
-const TERMS: Terms = Terms {
+const OPTIONS: StartOptions = StartOptions {
     wait: Some(WAIT),
     grace: Duration::from_secs(5),
-    stay: Stay::ForGood,
+    trial: None,
 };
 
-const WAIT: Wait = Wait {
+const WAIT: WaitLimits = WaitLimits {
     attach: Duration::from_secs(5),
     probation: Duration::ZERO,
 };
 
-/// What the new scheduler does once it is started.
+/// What the new scheduler does after its start.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Conduct {
+enum Behaviour {
     Attaches,
-    Ends(i32, &'static str),
+    Exits(i32, &'static str),
     Hangs,
     IsEjected(&'static str),
-    /// Somebody else is quicker.
-    IsBeaten,
-    /// The kernel takes it and throws it out before anybody looks.
-    Flashes(&'static str),
+    /// Another scheduler is attached first.
+    LosesRace,
+    /// Before its state is read.
+    IsEjectedAtOnce(&'static str),
 }
 
 struct Fake {
     folder: tempfile::TempDir,
-    conduct: Conduct,
-    refuses: Option<&'static str>,
-    starves: bool,
+    behaviour: Behaviour,
+    fails: Option<&'static str>,
+    ready_hangs: bool,
     seq: Cell<u64>,
     running: RefCell<Option<String>>,
     done: RefCell<Vec<String>>,
 }
 
 impl Fake {
-    fn new(conduct: Conduct) -> Self {
+    fn new(behaviour: Behaviour) -> Self {
         let fake = Self {
             folder: tempfile::tempdir().unwrap(),
-            conduct,
-            refuses: None,
-            starves: false,
+            behaviour,
+            fails: None,
+            ready_hangs: false,
             seq: Cell::new(7),
             running: RefCell::new(None),
             done: RefCell::new(Vec::new()),
@@ -89,7 +91,7 @@ impl Fake {
         self.done
             .borrow_mut()
             .push(format!("{what} {id}").trim_end().to_owned());
-        if self.refuses == Some(what) {
+        if self.fails == Some(what) {
             let (runtime, attempt) = (Runtime::Podman, what.to_owned());
             let said = "no".to_owned();
             return Err(DriverError::Refused {
@@ -101,30 +103,34 @@ impl Fake {
         Ok(())
     }
 
-    fn old(&self) -> Held {
+    fn old(&self) -> RuntimeContainer {
         self.attach("old");
         *self.running.borrow_mut() = Some("old-id".to_owned());
-        Held {
+        RuntimeContainer {
             runtime: Runtime::Podman,
             container: container("old-id"),
         }
     }
 
-    async fn run(&self, replaces: Option<Held>, terms: Terms) -> Result<Success, Box<Failure>> {
-        let plan = Plan::new(&[], replaces.as_ref(), launch(), terms);
+    async fn run(
+        &self,
+        replaces: Option<RuntimeContainer>,
+        options: StartOptions,
+    ) -> Result<Success, Box<PlanFailure>> {
+        let plan = Plan::new(&[], replaces.as_ref(), launch(), options);
         let state = StateDir::at(self.folder.path().join("run"));
-        let machine = Machine {
+        let executor = Executor {
             driver: self,
             runtime: Runtime::Podman,
-            kernel: &Kernel::of(HostRoot::at(self.folder.path())),
+            kernel: &KernelMonitor::new(HostRoot::at(self.folder.path())),
             state: &state,
-            stand_by: &|_| match self.refuses {
-                Some("stand by") => Err(std::io::Error::other("no")),
+            start_guard: &|_| match self.fails {
+                Some("start guard") => Err(std::io::Error::other("no")),
                 _ => Ok(()),
             },
         };
         let mut interrupt = Interrupt::listen().unwrap();
-        execute(&plan, &machine, &mut interrupt, &mut |_| ()).await
+        execute(&plan, &executor, &mut interrupt, &mut |_| ()).await
     }
 
     fn done(&self) -> Vec<String> {
@@ -137,7 +143,7 @@ impl Fake {
 }
 
 impl Driver for Fake {
-    async fn pull(&self, _: &Trusted, _: &mut dyn FnMut(Progress)) -> Result<Pulled, DriverError> {
+    async fn pull(&self, _: &Trusted, _: &mut dyn FnMut(PullProgress)) -> Result<Pulled, DriverError> {
         self.note("pull", "")?;
         Ok(Pulled::Cached)
     }
@@ -149,7 +155,7 @@ impl Driver for Fake {
 
     async fn ready(&self, id: &ContainerId) -> Result<(), DriverError> {
         self.note("ready", id.as_str())?;
-        if self.starves {
+        if self.ready_hangs {
             std::future::pending::<()>().await;
         }
         Ok(())
@@ -158,15 +164,15 @@ impl Driver for Fake {
     async fn start(&self, id: &ContainerId) -> Result<(), DriverError> {
         self.note("start", id.as_str())?;
         assert_eq!(*self.running.borrow(), None, "two at once");
-        match (id.as_str(), self.conduct) {
+        match (id.as_str(), self.behaviour) {
             ("old-id", _) => self.attach("old"),
-            (_, Conduct::Attaches | Conduct::IsEjected(_)) => self.attach("new"),
-            (_, Conduct::IsBeaten) => self.attach("stranger"),
-            (_, Conduct::Flashes(_)) => {
+            (_, Behaviour::Attaches | Behaviour::IsEjected(_)) => self.attach("new"),
+            (_, Behaviour::LosesRace) => self.attach("foreign"),
+            (_, Behaviour::IsEjectedAtOnce(_)) => {
                 self.attach("new");
                 self.detach();
             }
-            (_, Conduct::Ends(..) | Conduct::Hangs) => {}
+            (_, Behaviour::Exits(..) | Behaviour::Hangs) => {}
         }
         *self.running.borrow_mut() = Some(id.to_string());
         Ok(())
@@ -181,33 +187,33 @@ impl Driver for Fake {
         &self,
         id: &ContainerId,
         _: Until,
-        take: &mut dyn FnMut(Piece<'_>),
+        take: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
-        let mut say = |text: &str| {
-            let (stream, bytes) = (Stream::Err, text.as_bytes());
-            take(Piece { stream, bytes });
+        let mut write = |text: &str| {
+            let (stream, bytes) = (OutputStream::Stderr, text.as_bytes());
+            take(OutputChunk { stream, bytes });
         };
-        match self.conduct {
-            Conduct::Ends(code, text) if id.as_str() == "new-id" => {
-                say(text);
+        match self.behaviour {
+            Behaviour::Exits(code, text) if id.as_str() == "new-id" => {
+                write(text);
                 Ok(Some(ExitCode(code)))
             }
-            Conduct::Flashes(text) if id.as_str() == "new-id" => {
-                say(text);
+            Behaviour::IsEjectedAtOnce(text) if id.as_str() == "new-id" => {
+                write(text);
                 Ok(Some(ExitCode(1)))
             }
-            Conduct::IsBeaten if id.as_str() == "new-id" => {
-                // Long enough for the stranger to be seen, and to be seen again.
+            Behaviour::LosesRace if id.as_str() == "new-id" => {
+                // Long enough for the other scheduler to be read twice.
                 tokio::time::sleep(Duration::from_secs(2)).await;
-                say("Error: another sched_ext scheduler is already running\n");
+                write("Error: another sched_ext scheduler is already running\n");
                 Ok(Some(ExitCode(1)))
             }
-            Conduct::IsEjected(text) if id.as_str() == "new-id" => {
-                // Long enough for the kernel's first word to be seen.
+            Behaviour::IsEjected(text) if id.as_str() == "new-id" => {
+                // Long enough for the attach to be read.
                 tokio::time::sleep(Duration::from_millis(600)).await;
                 self.detach();
                 tokio::time::sleep(Duration::from_millis(600)).await;
-                say(text);
+                write(text);
                 Ok(Some(ExitCode(1)))
             }
             _ => std::future::pending().await,
@@ -219,14 +225,14 @@ impl Driver for Fake {
         if self.running.borrow().as_deref() == Some(id.as_str()) {
             self.running.take();
             self.detach();
-            // The kernel has let go, and the runtime is not done yet.
+            // The kernel has detached it, and the runtime is still cleaning up.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(())
     }
 }
 
-/// The id tells the name: `old-id` is `old`.
+/// The container `old-id` has the name `old`.
 fn container(id: &str) -> Container {
     let name = id.trim_end_matches("-id");
     Container {
@@ -235,128 +241,96 @@ fn container(id: &str) -> Container {
         record: schedkit_runtime::Record::default(),
         image: format!("x.example/{name}"),
         image_id: None,
-        state: schedkit_runtime::State::Running {
+        state: schedkit_runtime::ContainerState::Running {
             pid: 1,
             started: None,
         },
     }
 }
 
-fn launch() -> Launch {
-    let digest = format!("sha256:{}", "a".repeat(64));
-    let image = format!("example.org/new@{digest}")
-        .parse::<schedkit_core::ImageRef>()
-        .unwrap();
-    let digest = digest.parse().unwrap();
-    let pinned = schedkit_core::PinnedRef::new(image.repository().clone(), digest);
-    let trusted = waive(pinned, "a test").into();
-    Launch::new("new".to_owned(), image, trusted, Vec::new()).unwrap()
-}
-
-fn not_attached(failure: &Failure) -> &NotAttached {
+fn not_attached(failure: &PlanFailure) -> &NotAttached {
     match &failure.cause {
-        Cause::NotAttached(not_attached) => not_attached,
+        FailureCause::NotAttached(not_attached) => not_attached,
         other => panic!("{other:?}"),
     }
 }
 
 #[tokio::test]
-async fn a_scheduler_that_attaches_is_success_and_written_down() {
-    let fake = Fake::new(Conduct::Attaches);
-    let success = fake.run(None, TERMS).await.unwrap();
-    assert_eq!(success.taken.as_ref().unwrap().ops.as_str(), "new");
-    assert_eq!(success.taken.unwrap().enable_seq, Some(8));
+async fn a_scheduler_that_is_attached_is_a_success() {
+    let fake = Fake::new(Behaviour::Attaches);
+    let success = fake.run(None, OPTIONS).await.unwrap();
+    assert_eq!(success.attachment.as_ref().unwrap().ops.as_str(), "new");
+    assert_eq!(success.attachment.unwrap().enable_seq, Some(8));
     assert_eq!(success.gap, None);
     assert_eq!(fake.done(), ["create", "start new-id"]);
 }
 
 #[tokio::test]
-async fn a_scheduler_that_ends_first_is_removed_and_its_reason_told() {
+async fn a_scheduler_that_exits_first_is_removed_and_its_reason_reported() {
     let text = "Error: another sched_ext scheduler is already running\n";
-    let fake = Fake::new(Conduct::Ends(1, text));
-    let failure = fake.run(None, TERMS).await.unwrap_err();
-    let told = not_attached(&failure);
-    assert_eq!(told.why, Why::Exited(Some(ExitCode(1))));
-    assert_eq!(told.word(), "LoadFailedBusy");
-    assert_eq!(told.lines, [text.trim()]);
+    let fake = Fake::new(Behaviour::Exits(1, text));
+    let failure = fake.run(None, OPTIONS).await.unwrap_err();
+    let found = not_attached(&failure);
+    assert_eq!(found.reason, NotAttachedReason::Exited(Some(ExitCode(1))));
+    assert_eq!(found.code(), "LoadFailedBusy");
+    assert_eq!(found.last_lines, [text.trim()]);
     assert_eq!(fake.done(), ["create", "start new-id", "remove new-id"]);
 }
 
 #[tokio::test]
-async fn without_waiting_it_is_only_started() {
-    let fake = Fake::new(Conduct::Hangs);
-    let terms = Terms {
+async fn with_no_wait_it_is_only_started() {
+    let fake = Fake::new(Behaviour::Hangs);
+    let options = StartOptions {
         wait: None,
-        ..TERMS
+        ..OPTIONS
     };
-    let success = fake.run(None, terms).await.unwrap();
-    assert_eq!(success.taken, None);
+    let success = fake.run(None, options).await.unwrap();
+    assert_eq!(success.attachment, None);
     assert_eq!(fake.done(), ["create", "start new-id"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scheduler_that_hangs_is_given_up() {
-    let fake = Fake::new(Conduct::Hangs);
-    let failure = fake.run(None, TERMS).await.unwrap_err();
-    assert_eq!(not_attached(&failure).word(), "Timeout");
+async fn a_scheduler_that_hangs_is_a_timeout() {
+    let fake = Fake::new(Behaviour::Hangs);
+    let failure = fake.run(None, OPTIONS).await.unwrap_err();
+    assert_eq!(not_attached(&failure).code(), "Timeout");
     assert_eq!(fake.done().last().unwrap(), "remove new-id");
 }
 
 #[tokio::test]
-async fn what_cannot_be_made_or_made_ready_leaves_the_old_one_alone() {
-    for (refuses, done) in [
+async fn a_failed_create_or_ready_keeps_the_old_one_running() {
+    for (fails, done) in [
         ("create", &["create"][..]),
         ("ready", &["create", "ready new-id", "remove new-id"]),
     ] {
-        let mut fake = Fake::new(Conduct::Attaches);
-        fake.refuses = Some(refuses);
+        let mut fake = Fake::new(Behaviour::Attaches);
+        fake.fails = Some(fails);
         let old = fake.old();
-        let failure = fake.run(Some(old), TERMS).await.unwrap_err();
-        assert!(matches!(failure.cause, Cause::Driver(_)));
+        let failure = fake.run(Some(old), OPTIONS).await.unwrap_err();
+        assert!(matches!(failure.cause, FailureCause::Driver(_)));
         assert_eq!(fake.done(), done);
         assert_eq!(fake.running.borrow().as_deref(), Some("old-id"));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_starves_others_goes_all_the_same() {
-    let mut fake = Fake::new(Conduct::Attaches);
-    fake.starves = true;
+async fn an_old_one_that_blocks_the_runtime_is_still_replaced() {
+    let mut fake = Fake::new(Behaviour::Attaches);
+    fake.ready_hangs = true;
     let old = fake.old();
-    fake.run(Some(old), TERMS).await.unwrap();
+    fake.run(Some(old), OPTIONS).await.unwrap();
     assert_eq!(fake.running.borrow().as_deref(), Some("new-id"));
 }
 
-#[test]
-fn every_step_is_in_the_schema() {
-    let fake = Fake::new(Conduct::Attaches);
-    let old = fake.old();
-    let stay = Stay::OnTrial(Duration::from_secs(600));
-    let on_trial = Terms { stay, ..TERMS };
-    let unwatched = Terms {
-        wait: None,
-        ..TERMS
-    };
-    for (replaces, terms) in [
-        (Some(&old), TERMS),
-        (Some(&old), on_trial),
-        (None, TERMS),
-        (None, unwatched),
-    ] {
-        let plan = Plan::new(std::slice::from_ref(&old), replaces, launch(), terms);
-        judged("plan", &Planned::of(&plan));
-    }
-}
-
 #[tokio::test]
-async fn a_swap_ends_the_old_one_before_the_new_one_starts() {
+async fn a_swap_stops_the_old_one_before_the_new_one_starts() {
     for attached in [true, false] {
-        let fake = Fake::new(Conduct::Attaches);
+        let fake = Fake::new(Behaviour::Attaches);
         let old = fake.old();
         if !attached {
             fake.detach();
         }
-        let success = fake.run(Some(old), TERMS).await.unwrap();
+        let success = fake.run(Some(old), OPTIONS).await.unwrap();
         assert_eq!(success.gap.is_some(), attached);
         let all = [
             "create",
@@ -370,109 +344,127 @@ async fn a_swap_ends_the_old_one_before_the_new_one_starts() {
 }
 
 #[tokio::test]
-async fn a_swap_that_fails_goes_back() {
-    let fake = Fake::new(Conduct::Ends(1, "EXIT: scx_bpf_error (x)\n"));
+async fn a_failed_swap_restores_the_old_one() {
+    let fake = Fake::new(Behaviour::Exits(1, "EXIT: scx_bpf_error (x)\n"));
     let old = fake.old();
-    let failure = fake.run(Some(old), TERMS).await.unwrap_err();
-    assert_eq!(not_attached(&failure).word(), "BpfError");
-    let [Aftermath::WentBack { to, ops }] = failure.aftermath.as_slice() else {
-        panic!("{:?}", failure.aftermath);
+    let failure = fake.run(Some(old), OPTIONS).await.unwrap_err();
+    assert_eq!(not_attached(&failure).code(), "BpfError");
+    let [Rollback::Restored { scheduler, ops }] = failure.rollback.as_slice() else {
+        panic!("{:?}", failure.rollback);
     };
-    assert_eq!((to.as_str(), ops.as_str()), ("old", "old"));
+    assert_eq!((scheduler.as_str(), ops.as_str()), ("old", "old"));
     assert_eq!(fake.running.borrow().as_deref(), Some("old-id"));
     assert!(fake.done().contains(&"remove new-id".to_owned()));
 }
 
 #[tokio::test]
-async fn one_that_is_ejected_on_probation_fails() {
-    let fake = Fake::new(Conduct::IsEjected("EXIT: runnable task stall (x)\n"));
+async fn an_ejection_during_the_probation_is_a_failure() {
+    let fake = Fake::new(Behaviour::IsEjected("EXIT: runnable task stall (x)\n"));
     let old = fake.old();
     let probation = Duration::from_secs(20);
-    let wait = Some(Wait { probation, ..WAIT });
+    let wait = Some(WaitLimits { probation, ..WAIT });
     let failure = fake
-        .run(Some(old), Terms { wait, ..TERMS })
+        .run(Some(old), StartOptions { wait, ..OPTIONS })
         .await
         .unwrap_err();
-    let told = not_attached(&failure);
-    assert!(matches!(told.why, Why::Ejected { .. }), "{:?}", told.why);
-    assert_eq!(told.word(), "Stall");
-    assert!(matches!(failure.aftermath[0], Aftermath::WentBack { .. }));
+    let found = not_attached(&failure);
+    assert!(
+        matches!(found.reason, NotAttachedReason::Ejected { .. }),
+        "{:?}",
+        found.reason
+    );
+    assert_eq!(found.code(), "Stall");
+    assert!(matches!(failure.rollback[0], Rollback::Restored { .. }));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_somebody_else_attaches_is_not_taken_for_ours() {
-    let fake = Fake::new(Conduct::IsBeaten);
-    let failure = fake.run(None, TERMS).await.unwrap_err();
-    let told = not_attached(&failure);
-    assert_eq!(told.why, Why::Exited(Some(ExitCode(1))));
-    assert_eq!(told.word(), "LoadFailedBusy");
-    assert_eq!(told.holder.as_ref().unwrap().as_str(), "stranger");
+async fn another_attached_scheduler_is_not_taken_for_ours() {
+    let fake = Fake::new(Behaviour::LosesRace);
+    let failure = fake.run(None, OPTIONS).await.unwrap_err();
+    let found = not_attached(&failure);
+    assert_eq!(found.reason, NotAttachedReason::Exited(Some(ExitCode(1))));
+    assert_eq!(found.code(), "LoadFailedBusy");
+    assert_eq!(found.holder.as_ref().unwrap().as_str(), "foreign");
 }
 
 #[tokio::test]
-async fn one_that_goes_before_anybody_looks_was_there_all_the_same() {
-    let fake = Fake::new(Conduct::Flashes("EXIT: scx_bpf_error (x)\n"));
-    let failure = fake.run(None, TERMS).await.unwrap_err();
+async fn an_ejection_before_the_state_is_read_is_detected() {
+    let fake = Fake::new(Behaviour::IsEjectedAtOnce("EXIT: scx_bpf_error (x)\n"));
+    let failure = fake.run(None, OPTIONS).await.unwrap_err();
     let code = Some(ExitCode(1));
-    let told = not_attached(&failure);
-    assert_eq!(told.why, Why::Ejected { ops: None, code });
+    let found = not_attached(&failure);
+    assert_eq!(found.reason, NotAttachedReason::Ejected { ops: None, code });
     assert!(
         failure
             .to_string()
-            .starts_with("the kernel took it and let go")
+            .starts_with("the kernel attached the scheduler, then ejected it")
     );
 }
 
 #[tokio::test]
-async fn a_trial_keeps_the_old_one_and_is_written_down_before_the_start() {
-    let fake = Fake::new(Conduct::Attaches);
+async fn a_trial_keeps_the_old_container_and_is_saved() {
+    let fake = Fake::new(Behaviour::Attaches);
     let old = fake.old();
-    let stay = Stay::OnTrial(Duration::from_secs(600));
-    let success = fake.run(Some(old), Terms { stay, ..TERMS }).await.unwrap();
+    let trial = Some(Duration::from_secs(600));
+    let success = fake
+        .run(Some(old), StartOptions { trial, ..OPTIONS })
+        .await
+        .unwrap();
     let trial = Trial::read(&fake.state()).unwrap().unwrap();
-    assert_eq!(success.trial, Some(trial.until));
-    let enable_seq = success.taken.unwrap().enable_seq;
+    assert_eq!(success.trial_until, Some(trial.until));
+    let enable_seq = success.attachment.unwrap().enable_seq;
     assert_eq!(trial.stage, Stage::Begun { enable_seq });
     assert_eq!(trial.before, Some(ContainerId::new("old-id")));
     assert!(!fake.done().contains(&"remove old-id".to_owned()));
 }
 
 #[tokio::test]
-async fn a_trial_that_never_began_leaves_no_trace() {
-    let fake = Fake::new(Conduct::Ends(1, ""));
-    let stay = Stay::OnTrial(Duration::from_secs(600));
-    fake.run(None, Terms { stay, ..TERMS }).await.unwrap_err();
+async fn a_trial_that_never_began_is_deleted() {
+    let fake = Fake::new(Behaviour::Exits(1, ""));
+    let trial = Some(Duration::from_secs(600));
+    fake.run(None, StartOptions { trial, ..OPTIONS })
+        .await
+        .unwrap_err();
     assert_eq!(Trial::read(&fake.state()).unwrap(), None);
 }
 
 #[tokio::test]
-async fn an_old_one_that_cannot_be_removed_undoes_nothing() {
-    let mut fake = Fake::new(Conduct::Attaches);
-    fake.refuses = Some("remove");
+async fn an_old_one_that_cannot_be_removed_is_only_a_leftover() {
+    let mut fake = Fake::new(Behaviour::Attaches);
+    fake.fails = Some("remove");
     let old = fake.old();
-    let success = fake.run(Some(old), TERMS).await.unwrap();
-    assert!(matches!(success.left.as_slice(), [Aftermath::Left(_)]));
+    let success = fake.run(Some(old), OPTIONS).await.unwrap();
+    assert!(matches!(
+        success.leftovers.as_slice(),
+        [Rollback::Leftover(_)]
+    ));
     assert_eq!(fake.running.borrow().as_deref(), Some("new-id"));
 }
 
 #[tokio::test]
-async fn whoever_stands_by_stays_when_the_candidate_cannot_be_removed() {
-    let mut fake = Fake::new(Conduct::Ends(1, ""));
-    fake.refuses = Some("remove");
-    let stay = Stay::OnTrial(Duration::from_secs(600));
-    let failure = fake.run(None, Terms { stay, ..TERMS }).await.unwrap_err();
-    assert!(matches!(failure.aftermath.as_slice(), [Aftermath::Left(_)]));
+async fn the_trial_is_kept_when_the_candidate_cannot_be_removed() {
+    let mut fake = Fake::new(Behaviour::Exits(1, ""));
+    fake.fails = Some("remove");
+    let trial = Some(Duration::from_secs(600));
+    let failure = fake
+        .run(None, StartOptions { trial, ..OPTIONS })
+        .await
+        .unwrap_err();
+    assert!(matches!(
+        failure.rollback.as_slice(),
+        [Rollback::Leftover(_)]
+    ));
     assert!(Trial::read(&fake.state()).unwrap().is_some());
 }
 
 #[tokio::test]
-async fn without_anybody_to_stand_by_there_is_no_trial_and_the_old_one_goes_on() {
-    let mut fake = Fake::new(Conduct::Attaches);
-    fake.refuses = Some("stand by");
+async fn without_a_guard_there_is_no_trial_and_the_old_one_keeps_running() {
+    let mut fake = Fake::new(Behaviour::Attaches);
+    fake.fails = Some("start guard");
     let old = fake.old();
-    let stay = Stay::OnTrial(Duration::from_secs(600));
-    let failure = fake.run(Some(old), Terms { stay, ..TERMS }).await;
-    assert!(matches!(failure.unwrap_err().cause, Cause::Guard(_)));
+    let trial = Some(Duration::from_secs(600));
+    let failure = fake.run(Some(old), StartOptions { trial, ..OPTIONS }).await;
+    assert!(matches!(failure.unwrap_err().cause, FailureCause::Guard(_)));
     assert_eq!(Trial::read(&fake.state()).unwrap(), None);
     assert_eq!(fake.running.borrow().as_deref(), Some("old-id"));
     assert_eq!(fake.done(), ["create", "ready new-id", "remove new-id"]);

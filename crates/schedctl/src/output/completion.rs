@@ -1,37 +1,39 @@
-//! A shell's script, as `schedctl completion` prints it.
+//! A completion script, as `schedctl completion` prints it.
 
-use clap::CommandFactory;
+use clap::{CommandFactory, ValueEnum};
 use clap_complete::aot;
 use schedctl_args::args::{Args, Shell};
 use serde::Serialize;
 
-use super::Document;
+use super::document::Document;
 
 #[derive(Serialize)]
-pub(crate) struct Script {
-    shell: &'static str,
+pub(crate) struct CompletionScript {
+    shell: String,
     script: String,
 }
 
-impl Script {
-    pub(crate) fn of(shell: Shell) -> Self {
-        let (name, generator) = match shell {
-            Shell::Bash => ("bash", aot::Shell::Bash),
-            Shell::Zsh => ("zsh", aot::Shell::Zsh),
-            Shell::Fish => ("fish", aot::Shell::Fish),
-            Shell::Elvish => ("elvish", aot::Shell::Elvish),
-            Shell::PowerShell => ("powershell", aot::Shell::PowerShell),
+impl CompletionScript {
+    pub(crate) fn new(shell: Shell) -> Self {
+        let generator = match shell {
+            Shell::Bash => aot::Shell::Bash,
+            Shell::Zsh => aot::Shell::Zsh,
+            Shell::Fish => aot::Shell::Fish,
+            Shell::Elvish => aot::Shell::Elvish,
+            Shell::PowerShell => aot::Shell::PowerShell,
         };
+        let name = shell.to_possible_value();
+        let name = name.map(|name| name.get_name().to_owned());
         let mut script = Vec::new();
         aot::generate(generator, &mut Args::command(), "schedctl", &mut script);
         Self {
-            shell: name,
+            shell: name.unwrap_or_default(),
             script: String::from_utf8_lossy(&script).into_owned(),
         }
     }
 }
 
-impl Document for Script {
+impl Document for CompletionScript {
     fn text(&self) -> String {
         self.script.clone()
     }

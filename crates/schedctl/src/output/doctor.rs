@@ -1,41 +1,39 @@
-//! What was found about this machine, as `schedctl doctor` prints it.
+//! The checks of this machine, as `schedctl doctor` prints them.
 
 use anstyle::Style;
-use schedkit_core::{Finding, Severity, Status, Summary};
-use schedkit_image::foreign::printable;
+use schedkit_core::{Finding, Severity, CheckStatus, Summary};
+use schedkit_image::sanitize_FIXME::printable;
 use serde::Serialize;
 
-use super::{Document, ERROR, GOOD, WARNING};
+use super::document::{Document, ERROR, GOOD, WARNING, json_name};
+use super::table::{Row, render};
 use crate::exit::Exit;
 
-/// Names and meanings of the fields are a contract.
+/// The fields are part of the interface.
 #[derive(Serialize)]
-pub(crate) struct Examination {
+pub(crate) struct DoctorReport {
     checks: Vec<Finding>,
     summary: Summary,
 }
 
-impl Examination {
-    pub(crate) fn of(checks: Vec<Finding>) -> Self {
+impl DoctorReport {
+    pub(crate) fn new(checks: Vec<Finding>) -> Self {
         let summary = Summary::of(&checks);
         Self { checks, summary }
     }
 
-    /// What this means for a script.
     pub(crate) fn exit(&self) -> Exit {
         match self.summary.blocking {
             0 => Exit::Ok,
-            _ => Exit::Trouble,
+            _ => Exit::Failure,
         }
     }
 }
 
-/// A line a check; below one that failed, what to do.
-impl Document for Examination {
+/// One line per check; below a failed one, what to do.
+impl Document for DoctorReport {
     fn text(&self) -> String {
-        let ids = self.checks.iter().map(|check| check.id.len());
-        let width = ids.max().unwrap_or(0);
-        let lines = self.checks.iter().map(|check| line(check, width));
+        let table = render(self.checks.iter().flat_map(rows));
         let Summary {
             passed,
             failed,
@@ -48,73 +46,76 @@ impl Document for Examination {
         };
         let counts =
             format!("{passed} passed, {failed} failed ({blocking} blocking), {skipped} skipped");
-        format!("{}\n{verdict}: {counts}\n", lines.collect::<String>())
+        format!("{table}\n{verdict}: {counts}\n")
     }
 }
 
 /// `fail  error  kernel.btf  /sys/kernel/btf/vmlinux is not there`.
-fn line(check: &Finding, width: usize) -> String {
-    let (word, style) = match (check.status, check.severity) {
-        (Status::Pass, _) => ("pass", GOOD),
-        (Status::Skip, _) => ("skip", Style::new()),
-        (Status::Fail, Severity::Error) => ("fail", ERROR),
-        (Status::Fail, Severity::Warn | Severity::Info) => ("fail", WARNING),
+fn rows(check: &Finding) -> impl Iterator<Item = Row> {
+    let style = match (check.status, check.severity) {
+        (CheckStatus::Pass, _) => GOOD,
+        (CheckStatus::Skip, _) => Style::new(),
+        (CheckStatus::Fail, Severity::Error) => ERROR,
+        (CheckStatus::Fail, Severity::Warn | Severity::Info) => WARNING,
     };
-    let severity = match check.severity {
-        Severity::Info => "info",
-        Severity::Warn => "warn",
-        Severity::Error => "error",
+    let row = Row {
+        style,
+        cells: vec![
+            json_name(check.status),
+            json_name(check.severity),
+            check.id.to_owned(),
+            printable(&check.detail),
+        ],
     };
-    let (id, detail) = (check.id, printable(&check.detail));
-    let line = format!("{style}{word}{style:#}  {severity:5}  {id:width$}  {detail}\n");
-    match &check.remediation {
-        Some(remedy) => {
-            let indent = " ".repeat("fail  error  ".len() + width);
-            format!("{line}{indent}  remedy: {}\n", printable(remedy))
-        }
-        None => line,
-    }
+    let remedy = check.remediation.as_ref().map(|remedy| {
+        let mut cells = vec![String::new(); 3];
+        cells.push(format!("remedy: {}", printable(remedy)));
+        let style = Style::new();
+        Row { style, cells }
+    });
+    [row].into_iter().chain(remedy)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::shown;
+    use super::super::document::plain_text;
     use super::*;
 
-    fn finding(id: &'static str, severity: Severity, status: Status) -> Finding {
+    fn finding(id: &'static str, severity: Severity, status: CheckStatus) -> Finding {
         Finding {
             id,
             description: "a check",
             severity,
             status,
-            detail: "so it is".to_owned(),
-            remediation: (status == Status::Fail).then(|| "change it".to_owned()),
+            detail: "a detail".to_owned(),
+            remediation: (status == CheckStatus::Fail).then(|| "change it".to_owned()),
         }
     }
 
     #[test]
     fn each_check_has_a_line_and_a_failed_one_its_remedy() {
         let findings = vec![
-            finding("a.one", Severity::Error, Status::Pass),
-            finding("a.longer", Severity::Warn, Status::Fail),
-            finding("b", Severity::Info, Status::Skip),
+            finding("a.one", Severity::Error, CheckStatus::Pass),
+            finding("a.longer", Severity::Warn, CheckStatus::Fail),
+            finding("b", Severity::Info, CheckStatus::Skip),
         ];
-        let fit = Examination::of(findings.clone());
+        let passing = DoctorReport::new(findings.clone());
         let expected = "\
-pass  error  a.one     so it is
-fail  warn   a.longer  so it is
+pass  error  a.one     a detail
+fail  warn   a.longer  a detail
                        remedy: change it
-skip  info   b         so it is
+skip  info   b         a detail
 
 schedulers can run here: 1 passed, 1 failed (0 blocking), 1 skipped
 ";
-        assert_eq!(shown(&fit), expected);
-        assert_eq!(fit.exit(), Exit::Ok);
-        let blocking = finding("c", Severity::Error, Status::Fail);
-        let unfit = Examination::of([findings, vec![blocking]].concat());
+        assert_eq!(plain_text(&passing), expected);
+        assert_eq!(passing.exit(), Exit::Ok);
+        let blocking = finding("c", Severity::Error, CheckStatus::Fail);
+        let failing = DoctorReport::new([findings, vec![blocking]].concat());
         assert!(
-            shown(&unfit).contains("no scheduler can run here: 1 passed, 2 failed (1 blocking)")
+            plain_text(&failing)
+                .contains("no scheduler can run here: 1 passed, 2 failed (1 blocking)")
         );
-        assert_eq!(unfit.exit(), Exit::Trouble);
+        assert_eq!(failing.exit(), Exit::Failure);
     }
 }

@@ -1,59 +1,56 @@
-//! What the kernel attached and detached, as `schedctl events` prints it: one line each.
+//! An attach or detach, as `schedctl events` prints it.
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{Document, GOOD, WARNING};
-use crate::transition::{Kind, Transition};
+use super::document::{Document, GOOD, WARNING, json_name};
+use crate::transition::{Transition, TransitionKind};
 
 #[derive(Serialize)]
-pub(crate) struct Happening {
-    /// When we saw it.
+pub(crate) struct Event {
+    /// When it was read.
     time: Timestamp,
-    event: &'static str,
+    event: TransitionKind,
     ops: Option<String>,
     enable_seq: Option<u64>,
-    /// It was so when we began to look.
+    /// It was attached before the command started.
     initial: bool,
 }
 
-/// Whether something happened before our eyes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seen {
-    /// It was so when we began to look.
-    Before,
-    Now,
+pub(crate) enum Origin {
+    /// The state when the command started.
+    Initial,
+    Observed,
 }
 
-impl Happening {
-    pub(crate) fn of(transition: &Transition, seen: Seen, time: Timestamp) -> Self {
+impl Event {
+    pub(crate) fn new(transition: &Transition, origin: Origin, time: Timestamp) -> Self {
         Self {
             time,
-            event: match transition.kind {
-                Kind::Attached => "attached",
-                Kind::Detached => "detached",
-            },
+            event: transition.kind,
             ops: transition.ops.as_ref().map(ToString::to_string),
             enable_seq: transition.enable_seq,
-            initial: seen == Seen::Before,
+            initial: origin == Origin::Initial,
         }
     }
 }
 
-impl Document for Happening {
+impl Document for Event {
     fn text(&self) -> String {
         let style = match self.event {
-            "attached" => GOOD,
-            _ => WARNING,
+            TransitionKind::Attached => GOOD,
+            TransitionKind::Detached => WARNING,
         };
-        let (time, event) = (format!("{:.3}", self.time), self.event);
-        let ops = self.ops.as_deref().unwrap_or("(gone before it was seen)");
+        let (time, event) = (format!("{:.3}", self.time), json_name(self.event));
+        let ops = self.ops.as_deref();
+        let ops = ops.unwrap_or("(unknown: detached before it was read)");
         let seq = self.enable_seq;
         let seq = seq
             .map(|seq| format!("  enable_seq {seq}"))
             .unwrap_or_default();
         let already = match self.initial {
-            true => "  already there",
+            true => "  already attached",
             false => "",
         };
         format!("{time}  {style}{event}{style:#}  {ops}{seq}{already}\n")
@@ -62,31 +59,31 @@ impl Document for Happening {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{judged, shown};
+    use super::super::document::{checked_json, plain_text};
     use super::*;
 
     #[test]
-    fn a_line_says_when_what_and_who() {
+    fn a_line_has_time_event_and_name() {
         let time: Timestamp = "2026-01-02T03:04:05.678901Z".parse().unwrap();
         let mut one = Transition {
-            kind: Kind::Attached,
+            kind: TransitionKind::Attached,
             ops: Some("lab_1.0".parse().unwrap()),
             enable_seq: Some(4),
         };
         assert_eq!(
-            shown(&Happening::of(&one, Seen::Before, time)),
-            "2026-01-02T03:04:05.678Z  attached  lab_1.0  enable_seq 4  already there\n"
+            plain_text(&Event::new(&one, Origin::Initial, time)),
+            "2026-01-02T03:04:05.678Z  attached  lab_1.0  enable_seq 4  already attached\n"
         );
-        let json = judged("events", &Happening::of(&one, Seen::Now, time));
+        let json = checked_json("events", &Event::new(&one, Origin::Observed, time));
         assert_eq!(
             (&json["event"], &json["initial"]),
             (&"attached".into(), &false.into())
         );
-        one.kind = Kind::Detached;
+        one.kind = TransitionKind::Detached;
         one.ops = None;
         assert_eq!(
-            shown(&Happening::of(&one, Seen::Now, time)),
-            "2026-01-02T03:04:05.678Z  detached  (gone before it was seen)  enable_seq 4\n"
+            plain_text(&Event::new(&one, Origin::Observed, time)),
+            "2026-01-02T03:04:05.678Z  detached  (unknown: detached before it was read)  enable_seq 4\n"
         );
     }
 }

@@ -1,115 +1,86 @@
-//! What an image says about itself, as `schedctl info` prints it.
+//! An image's metadata, as `schedctl info` prints it.
 
+use jiff::Timestamp;
 use schedkit_image::catalog::Resolution;
 use schedkit_image::info::{Info, Labels};
 use serde::Serialize;
 
-use super::provenance::FoundIn;
-use super::{Document, table};
+use super::document::Document;
+use super::image_source::ImageSource;
+use super::table;
 
-/// Every field is always there, `null` when the image is silent.
+/// Every field is always present; `null` if the image does not have it.
 #[derive(Serialize)]
-pub(crate) struct Description {
-    scheduler: String,
-    source: FoundIn,
+pub(crate) struct ImageInfo<'a> {
+    scheduler: &'a str,
+    source: ImageSource,
     image_ref: String,
     digest: String,
-    created: Option<String>,
-    architecture: Option<String>,
-    os: Option<String>,
-    title: Option<String>,
-    description: Option<String>,
-    documentation: Option<String>,
-    source_url: Option<String>,
-    version: Option<String>,
-    revision: Option<String>,
-    authors: Option<String>,
-    licenses: Option<String>,
-    vendor: Option<String>,
-    kernel_min_version: Option<String>,
-    platforms: Vec<String>,
+    created: Option<Timestamp>,
+    architecture: Option<&'a str>,
+    os: Option<&'a str>,
+    #[serde(flatten)]
+    labels: &'a Labels,
+    platforms: &'a [String],
 }
 
-impl Description {
-    pub(crate) fn of(found: &Resolution, info: &Info) -> Self {
-        let Info {
-            digest,
-            platforms,
-            architecture,
-            os,
-            created,
-            labels,
-        } = info.clone();
-        let Labels {
-            title,
-            description,
-            documentation,
-            source_url,
-            version,
-            revision,
-            authors,
-            licenses,
-            vendor,
-            kernel_min_version,
-        } = labels;
+impl<'a> ImageInfo<'a> {
+    pub(crate) fn new(found: &'a Resolution, info: &'a Info) -> Self {
         Self {
-            scheduler: found.scheduler().to_owned(),
+            scheduler: found.scheduler(),
             source: found.into(),
             image_ref: found.image().to_string(),
-            digest: digest.to_string(),
-            created: created.map(|time| time.to_string()),
-            architecture,
-            os,
-            title,
-            description,
-            documentation,
-            source_url,
-            version,
-            revision,
-            authors,
-            licenses,
-            vendor,
-            kernel_min_version,
-            platforms,
+            digest: info.digest.to_string(),
+            created: info.created,
+            architecture: info.architecture.as_deref(),
+            os: info.os.as_deref(),
+            labels: &info.labels,
+            platforms: &info.platforms,
         }
     }
 }
 
-impl Document for Description {
+impl Document for ImageInfo<'_> {
     fn text(&self) -> String {
+        let labels = self.labels;
         let platforms = Some(self.platforms.join(", ")).filter(|text| !text.is_empty());
+        let kernel = labels.kernel_min_version.as_ref();
         table::fields(&[
-            ("Scheduler", Some(self.scheduler.clone())),
+            ("Scheduler", Some(self.scheduler.to_owned())),
             ("Image", Some(self.image_ref.clone())),
             ("Digest", Some(self.digest.clone())),
-            ("Title", self.title.clone()),
-            ("Description", self.description.clone()),
-            ("Version", self.version.clone()),
-            ("Revision", self.revision.clone()),
-            ("Created", self.created.clone()),
+            ("Title", labels.title.clone()),
+            ("Description", labels.description.clone()),
+            ("Version", labels.version.clone()),
+            ("Revision", labels.revision.clone()),
+            ("Created", self.created.map(|time| time.to_string())),
             ("Platforms", platforms),
             (
                 "Kernel",
-                self.kernel_min_version
-                    .as_ref()
-                    .map(|version| format!("{version} or later")),
+                kernel.map(|version| format!("{version} or later")),
             ),
-            ("Source", self.source_url.clone()),
-            ("Documentation", self.documentation.clone()),
-            ("Authors", self.authors.clone()),
-            ("Vendor", self.vendor.clone()),
-            ("Licences", self.licenses.clone()),
+            ("Source", labels.source_url.clone()),
+            ("Documentation", labels.documentation.clone()),
+            ("Authors", labels.authors.clone()),
+            ("Vendor", labels.vendor.clone()),
+            ("Licences", labels.licenses.clone()),
         ])
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use schedkit_image::info::Labels;
+
+    use super::super::document::{checked_json, plain_text};
     use super::*;
 
-    fn description(title: Option<&str>) -> Description {
-        let found = Resolution::Reference("a.example/team/one:1.0".parse().unwrap());
-        let info = Info {
+    fn resolution() -> Resolution {
+        Resolution::Reference("a.example/team/one:1.0".parse().unwrap())
+    }
+
+    fn info(title: Option<&str>) -> Info {
+        Info {
             digest: format!("sha256:{}", "0".repeat(64)).parse().unwrap(),
             platforms: vec!["linux/amd64".to_owned(), "linux/arm64".to_owned()],
             architecture: Some("amd64".to_owned()),
@@ -120,14 +91,13 @@ mod tests {
                 kernel_min_version: Some("6.12".to_owned()),
                 ..Labels::default()
             },
-        };
-        Description::of(&found, &info)
+        }
     }
 
     #[test]
-    fn a_person_reads_what_there_is() {
-        let text = description(Some("One")).text();
-        let text = anstream::adapter::strip_str(&text).to_string();
+    fn the_text_omits_missing_fields() {
+        let (found, info) = (resolution(), info(Some("One")));
+        let text = plain_text(&ImageInfo::new(&found, &info));
         let zeros = "0".repeat(64);
         let expected = format!(
             "Scheduler:  one\nImage:      a.example/team/one:1.0\nDigest:     sha256:{zeros}\nTitle:      One\n\
@@ -136,10 +106,10 @@ mod tests {
         assert_eq!(text, expected);
     }
 
-    /// The names that programs rely on, each always there.
     #[test]
-    fn a_program_finds_every_field() {
-        let json = serde_json::to_value(description(None)).unwrap();
+    fn every_json_field_is_always_present() {
+        let (found, info) = (resolution(), info(None));
+        let json = checked_json("info", &ImageInfo::new(&found, &info));
         let fields = "scheduler source image_ref digest created architecture os title description \
             documentation source_url version revision authors licenses vendor kernel_min_version";
         for field in fields.split_whitespace() {

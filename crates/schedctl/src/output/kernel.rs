@@ -1,16 +1,16 @@
-//! What the kernel says about sched_ext, as documents show it. A file that it does not have, or
-//! that cannot be read, is `null`.
+//! The kernel's sched_ext state, as documents show it. A file that is missing or cannot be read is
+//! `null`.
 
 use std::collections::BTreeMap;
 
 use schedkit_host::sched_ext::Events;
-use schedkit_host::{Fact, SchedExt, State};
+use schedkit_host::{Fact, SchedExt, SchedExtState};
 use serde::Serialize;
 
-/// The first three fields are a contract.
+/// The first three fields are part of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Kernel {
-    /// `null`: it could not be found out.
+pub(super) struct KernelDocument {
+    /// `null` if unknown.
     supported: Option<bool>,
     enabled: Option<bool>,
     ops: Option<String>,
@@ -21,14 +21,14 @@ pub(super) struct Kernel {
     events: BTreeMap<String, u64>,
 }
 
-impl From<&Fact<SchedExt>> for Kernel {
+impl From<&Fact<SchedExt>> for KernelDocument {
     fn from(fact: &Fact<SchedExt>) -> Self {
         let supported = match fact {
             Fact::Known(_) => Some(true),
             Fact::Absent => Some(false),
-            Fact::Unreadable(_) | Fact::Strange(_) => None,
+            Fact::Unreadable(_) | Fact::Malformed(_) => None,
         };
-        let Some(seen) = fact.known() else {
+        let Some(kernel) = fact.known() else {
             return Self {
                 supported,
                 enabled: supported,
@@ -40,18 +40,18 @@ impl From<&Fact<SchedExt>> for Kernel {
                 events: BTreeMap::new(),
             };
         };
-        let state = seen.state.known();
-        let known = state.filter(|state| !matches!(state, State::Unknown(_)));
-        let counters = seen.events.known();
+        let state = kernel.state.known();
+        let known = state.filter(|state| !matches!(state, SchedExtState::Unknown(_)));
+        let counters = kernel.events.known();
         let counters = counters.into_iter().flat_map(Events::iter);
         Self {
             supported,
-            enabled: known.map(|state| *state == State::Enabled),
-            ops: seen.ops.known().map(ToString::to_string),
+            enabled: known.map(|state| *state == SchedExtState::Enabled),
+            ops: kernel.ops.known().map(ToString::to_string),
             state: state.map(|state| state.as_str().to_owned()),
-            enable_seq: seen.enable_seq.known().copied(),
-            switch_all: seen.switch_all.known().copied(),
-            nr_rejected: seen.nr_rejected.known().copied(),
+            enable_seq: kernel.enable_seq.known().copied(),
+            switch_all: kernel.switch_all.known().copied(),
+            nr_rejected: kernel.nr_rejected.known().copied(),
             events: counters
                 .map(|(name, count)| (name.to_owned(), count))
                 .collect(),
@@ -59,22 +59,21 @@ impl From<&Fact<SchedExt>> for Kernel {
     }
 }
 
-impl Kernel {
-    /// For a person, in one line.
+impl KernelDocument {
     pub(super) fn line(&self) -> String {
         match self.supported {
             Some(false) => return "no sched_ext".to_owned(),
-            None => return "cannot be told".to_owned(),
+            None => return "unknown".to_owned(),
             Some(true) => {}
         }
-        let state = self.state.as_deref().unwrap_or("state cannot be told");
+        let state = self.state.as_deref().unwrap_or("unknown state");
         match &self.ops {
             Some(ops) => format!("{state}, {ops}"),
             None => state.to_owned(),
         }
     }
 
-    /// Without what never stands still.
+    /// The counters change all the time.
     pub(super) fn without_counters(mut self) -> Self {
         self.events.clear();
         self

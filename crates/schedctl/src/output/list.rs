@@ -1,44 +1,43 @@
-//! The catalog's names, as `schedctl list` prints them.
+//! The catalog, as `schedctl list` prints it.
 
 use schedkit_image::catalog::{Loaded, Origin};
 use serde::Serialize;
 
-use super::Document;
+use super::document::Document;
 
 #[derive(Serialize)]
-pub(crate) struct List {
-    catalog: Catalog,
-    schedulers: Vec<Scheduler>,
+pub(crate) struct CatalogList {
+    catalog: CatalogOrigin,
+    schedulers: Vec<CatalogEntry>,
 }
 
-/// Where the names come from.
 #[derive(Serialize)]
-struct Catalog {
+struct CatalogOrigin {
     origin: &'static str,
-    /// A path or an address; nothing for the one inside the program.
+    /// A path or a URL; `null` for the copy inside the program.
     location: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Scheduler {
+struct CatalogEntry {
     name: String,
     image: String,
 }
 
-impl List {
-    pub(crate) fn of(loaded: &Loaded) -> Self {
-        let scheduler = |(name, image): (&_, &_)| Scheduler {
+impl From<&Loaded> for CatalogList {
+    fn from(loaded: &Loaded) -> Self {
+        let entry = |(name, image): (&_, &_)| CatalogEntry {
             name: ToString::to_string(name),
             image: ToString::to_string(image),
         };
         Self {
-            catalog: Catalog::from(&loaded.origin),
-            schedulers: loaded.catalog.entries().map(scheduler).collect(),
+            catalog: CatalogOrigin::from(&loaded.origin),
+            schedulers: loaded.catalog.entries().map(entry).collect(),
         }
     }
 }
 
-impl From<&Origin> for Catalog {
+impl From<&Origin> for CatalogOrigin {
     fn from(origin: &Origin) -> Self {
         let (origin, location) = match origin {
             Origin::Location(location) => ("location", Some(location.to_string())),
@@ -49,7 +48,7 @@ impl From<&Origin> for Catalog {
     }
 }
 
-impl Document for List {
+impl Document for CatalogList {
     fn text(&self) -> String {
         let names = self.schedulers.iter();
         names

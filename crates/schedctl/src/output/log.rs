@@ -1,37 +1,36 @@
-//! What schedctl says on standard error about what it does, as much as `--log-level` allows.
+//! The log on standard error, at the level of `--log-level`.
 //!
-//! Anything of ours, libraries included, calls `tracing`'s macros: that crate is linked already by
-//! the HTTP stack, and nobody has to hand a logger around. What listens is here and small; what
-//! other people's crates have to say is not passed on.
+//! All schedkit crates use `tracing`, which the HTTP stack links anyway. This subscriber prints
+//! their events and ignores those of other crates.
 
 use std::fmt::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use schedctl_args::args::LogLevel;
-use schedkit_image::foreign;
+use schedkit_image::sanitize_FIXME;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use super::{ERROR, WARNING, say};
+use super::document::{ERROR, WARNING};
+use super::printer::print_line;
 
-const QUIET: Style = AnsiColor::BrightBlack.on_default();
-const LONGEST: usize = 2000;
+const DIM: Style = AnsiColor::BrightBlack.on_default();
+const MAX_LENGTH: usize = 2000;
 
-/// Prints a line an event.
-struct Lines {
+/// Prints one line per event.
+struct LogPrinter {
     level: Level,
 }
 
-/// From now on, says what this level allows.
 pub(crate) fn begin(level: LogLevel) {
-    // It can only be set already when it was set by this very run.
-    let _ = tracing::subscriber::set_global_default(Lines::of(level));
+    // Called once per process.
+    let _ = tracing::subscriber::set_global_default(LogPrinter::new(level));
 }
 
-impl Lines {
-    fn of(level: LogLevel) -> Self {
+impl LogPrinter {
+    fn new(level: LogLevel) -> Self {
         let level = match level {
             LogLevel::Error => Level::ERROR,
             LogLevel::Warn => Level::WARN,
@@ -41,16 +40,16 @@ impl Lines {
         Self { level }
     }
 
-    fn wants(&self, metadata: &Metadata<'_>) -> bool {
+    fn is_enabled(&self, metadata: &Metadata<'_>) -> bool {
         let target = metadata.target();
         let ours = target.starts_with("schedctl") || target.starts_with("schedkit_");
         metadata.is_event() && ours && *metadata.level() <= self.level
     }
 }
 
-impl Subscriber for Lines {
+impl Subscriber for LogPrinter {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        self.wants(metadata)
+        self.is_enabled(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -58,15 +57,15 @@ impl Subscriber for Lines {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut sentence = Sentence::default();
-        event.record(&mut sentence);
-        let (word, style) = match *event.metadata().level() {
+        let mut message = Message::default();
+        event.record(&mut message);
+        let (kind, style) = match *event.metadata().level() {
             Level::ERROR => ("error", ERROR),
             Level::WARN => ("warning", WARNING),
-            Level::INFO => ("info", QUIET),
-            _ => ("debug", QUIET),
+            Level::INFO => ("info", DIM),
+            _ => ("debug", DIM),
         };
-        say(word, style, &foreign::shortened(&sentence.0, LONGEST));
+        print_line(kind, style, &foreign::shortened(&message.0, MAX_LENGTH));
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -84,9 +83,9 @@ impl Subscriber for Lines {
 
 /// The message, then the fields as `name=value`.
 #[derive(Default)]
-struct Sentence(String);
+struct Message(String);
 
-impl Visit for Sentence {
+impl Visit for Message {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let _ = match field.name() {
             "message" => write!(self.0, "{value:?}"),
@@ -101,17 +100,17 @@ mod tests {
 
     use super::*;
 
-    /// Which of one event a level lets through.
-    struct Counting(Lines, Arc<Mutex<Vec<String>>>);
+    /// Records the messages that a level prints.
+    struct Recorder(LogPrinter, Arc<Mutex<Vec<String>>>);
 
-    impl Subscriber for Counting {
+    impl Subscriber for Recorder {
         fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-            self.0.wants(metadata)
+            self.0.is_enabled(metadata)
         }
         fn event(&self, event: &Event<'_>) {
-            let mut sentence = Sentence::default();
-            event.record(&mut sentence);
-            self.1.lock().unwrap().push(sentence.0);
+            let mut message = Message::default();
+            event.record(&mut message);
+            self.1.lock().unwrap().push(message.0);
         }
         fn new_span(&self, _: &Attributes<'_>) -> Id {
             Id::from_u64(1)
@@ -123,24 +122,24 @@ mod tests {
     }
 
     #[test]
-    fn a_level_lets_through_what_is_as_grave_or_graver_and_ours() {
+    fn a_level_prints_events_of_schedkit_crates_up_to_it() {
         for (level, expected) in [
             (LogLevel::Error, 0),
             (LogLevel::Warn, 1),
             (LogLevel::Info, 2),
             (LogLevel::Debug, 3),
         ] {
-            let heard = Arc::new(Mutex::new(Vec::new()));
-            let lines = Counting(Lines::of(level), Arc::clone(&heard));
-            tracing::subscriber::with_default(lines, || {
+            let recorded = Arc::new(Mutex::new(Vec::new()));
+            let recorder = Recorder(LogPrinter::new(level), Arc::clone(&recorded));
+            tracing::subscriber::with_default(recorder, || {
                 tracing::warn!("one");
                 tracing::info!(socket = "/s", "two");
                 tracing::debug!("three");
                 tracing::warn!(target: "h2", "not ours");
             });
-            let heard = heard.lock().unwrap();
+            let recorded = recorded.lock().unwrap();
             let all = ["one", "two socket=\"/s\"", "three"];
-            assert_eq!(*heard, all[..expected], "{level:?}");
+            assert_eq!(*recorded, all[..expected], "{level:?}");
         }
     }
 }

@@ -1,35 +1,35 @@
-//! The containers of ours, as `schedctl ps` prints them.
+//! schedctl's containers, as `schedctl ps` prints them.
 
-use schedkit_image::foreign::brief;
+use schedkit_image::sanitize_FIXME::brief;
 use schedkit_runtime::ContainerId;
 use schedkit_runtime::driver::Runtime;
 use serde::Serialize;
 
-use super::container::Entry;
-use super::{Document, table};
-use crate::runtimes::name_of;
-use crate::status::Held;
+use super::container::ContainerDocument;
+use super::document::Document;
+use super::table;
+use crate::container::RuntimeContainer;
 
 #[derive(Serialize)]
-pub(crate) struct Processes {
-    driver: &'static str,
-    containers: Vec<Entry>,
+pub(crate) struct ContainerList {
+    driver: Runtime,
+    containers: Vec<ContainerDocument>,
 }
 
-impl Processes {
-    pub(crate) fn of(driver: Runtime, ours: &[Held]) -> Self {
+impl ContainerList {
+    pub(crate) fn new(driver: Runtime, containers: &[RuntimeContainer]) -> Self {
         Self {
-            driver: name_of(driver),
-            containers: ours.iter().map(Entry::from).collect(),
+            driver,
+            containers: containers.iter().map(Into::into).collect(),
         }
     }
 }
 
-/// Three columns, whose names are a contract. What has no process is left over, and shown so that
-/// it can be removed.
-impl Document for Processes {
+/// The column names are part of the interface. Leftovers have no process; they are shown so that
+/// they can be removed.
+impl Document for ContainerList {
     fn text(&self) -> String {
-        let row = |entry: &Entry| {
+        let row = |entry: &ContainerDocument| {
             let scheduler = &entry.scheduler;
             let id = ContainerId::new(&scheduler.container_id);
             [
@@ -45,27 +45,27 @@ impl Document for Processes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{judged, shown};
+    use super::super::document::{checked_json, plain_text};
     use super::*;
-    use crate::status::held;
-    use schedkit_runtime::State;
+    use crate::fixtures::runtime_container;
+    use schedkit_runtime::ContainerState;
 
     #[test]
-    fn three_columns_whatever_there_is() {
-        let running = held(Runtime::Podman, "0123456789abcdef", "scx_lavd");
-        let mut left = held(Runtime::Podman, "f00", "scx_rusty");
-        left.container.state = State::Created;
-        let all = Processes::of(Runtime::Podman, &[running, left]);
+    fn there_are_always_three_columns() {
+        let running = runtime_container(Runtime::Podman, "0123456789abcdef", "scx_lavd");
+        let mut left = runtime_container(Runtime::Podman, "f00", "scx_rusty");
+        left.container.state = ContainerState::Created;
+        let all = ContainerList::new(Runtime::Podman, &[running, left]);
         assert_eq!(
-            shown(&all),
+            plain_text(&all),
             "PID   ID            NAME\n\
              1234  0123456789ab  scx_lavd\n\
              -     f00           scx_rusty\n"
         );
-        let json = judged("ps", &all);
+        let json = checked_json("ps", &all);
         assert_eq!(json["containers"][0]["container_id"], "0123456789abcdef");
         assert_eq!(json["containers"][1]["state"], "created");
-        let none = Processes::of(Runtime::Podman, &[]);
-        assert_eq!(shown(&none), "PID  ID  NAME\n");
+        let none = ContainerList::new(Runtime::Podman, &[]);
+        assert_eq!(plain_text(&none), "PID  ID  NAME\n");
     }
 }

@@ -1,97 +1,100 @@
-//! What runs, as `schedctl status` prints it.
+//! The result of `schedctl status`.
 
 use jiff::Timestamp;
 use schedkit_host::{Fact, SchedExt};
-use schedkit_image::foreign::brief;
+use schedkit_image::sanitize_FIXME::brief;
 use schedkit_runtime::ContainerId;
 use schedkit_runtime::containerd::PodName;
 use schedkit_runtime::driver::Runtime;
 use serde::Serialize;
 
-use super::container::{Entry, Scheduler};
-use super::kernel::Kernel;
-use super::{Document, ERROR, GOOD, table};
+use super::container::{ContainerDocument, SchedulerDocument};
+use super::document::{Document, ERROR, GOOD, json_name};
+use super::kernel::KernelDocument;
+use super::table;
+use crate::container::RuntimeContainer;
 use crate::exit::Exit;
-use crate::runtimes::name_of;
+use crate::runtimes::driver_name;
 use crate::sked::SkedPod;
-use crate::status::{Held, Judgement, Status};
+use crate::status::{Assessment, Status};
 
-/// The answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct StatusReport {
     status: Status,
-    driver: &'static str,
-    scheduler: Option<Scheduler>,
-    kernel: Kernel,
+    driver: Runtime,
+    scheduler: Option<SchedulerDocument>,
+    kernel: KernelDocument,
     discrepancy: Option<String>,
-    /// All of ours, of both runtimes, live or left over.
-    containers: Vec<Entry>,
-    /// `schedctl` or `sked`; who keeps the scheduler that is spoken of.
+    /// schedctl's containers in both runtimes, running or not.
+    containers: Vec<ContainerDocument>,
+    /// `schedctl` or `sked`: who started the scheduler.
     managed_by: Option<&'static str>,
-    sked: Option<Sked>,
+    sked: Option<SkedDocument>,
 }
 
-/// What sked runs here, where that is the scheduler that is spoken of.
+/// The pod, if sked started the scheduler.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Sked {
+struct SkedDocument {
     namespace: String,
     pod: String,
-    /// The SchedExt is called so, or this is SCHEDEXT-POOL.
+    /// The SchedExt's name, or SCHEDEXT-POOL.
     daemonset: Option<String>,
 }
 
-/// What is known when there is no answer. It has no `status`, so that nobody takes it for one.
+/// What is known if the status is unknown. It has no field `status`, so that no program takes it for
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Unjudged {
-    driver: &'static str,
-    kernel: Kernel,
-    containers: Vec<Entry>,
+pub(crate) struct PartialStatus {
+    driver: Runtime,
+    kernel: KernelDocument,
+    containers: Vec<ContainerDocument>,
 }
 
-/// One of many answers. To a person it says when.
+/// For `--watch`: the text form begins with the time.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Moment<'a> {
-    report: &'a Report,
+pub(crate) struct TimedStatus<'a> {
+    report: &'a StatusReport,
     #[serde(skip)]
     time: Timestamp,
 }
 
-impl<'a> Moment<'a> {
-    pub(crate) fn new(report: &'a Report, time: Timestamp) -> Self {
+impl<'a> TimedStatus<'a> {
+    pub(crate) fn new(report: &'a StatusReport, time: Timestamp) -> Self {
         Self { report, time }
     }
 }
 
-impl Document for Moment<'_> {
+impl Document for TimedStatus<'_> {
     fn text(&self) -> String {
         format!("{:.0}\n{}\n", self.time, self.report.text())
     }
 }
 
-impl Report {
-    pub(crate) fn of(
+impl StatusReport {
+    pub(crate) fn new(
         driver: Runtime,
         kernel: &Fact<SchedExt>,
-        ours: &[Held],
-        judgement: &Judgement<'_>,
+        containers: &[RuntimeContainer],
+        assessment: &Assessment<'_>,
     ) -> Self {
-        let by_us = judgement.scheduler.map(|_| "schedctl");
-        let by_sked = judgement.sked.map(|_| "sked");
-        let meant = judgement.sked.map(|pod| &pod.held);
+        let (subject, managed_by) = match (assessment.sked, assessment.container) {
+            (Some(pod), _) => (Some(&pod.container), Some("sked")),
+            (None, Some(container)) => (Some(container), Some("schedctl")),
+            (None, None) => (None, None),
+        };
         Self {
-            status: judgement.status,
-            driver: name_of(driver),
-            managed_by: by_sked.or(by_us),
-            sked: judgement.sked.map(Sked::from),
-            scheduler: meant.or(judgement.scheduler).map(Scheduler::from),
+            status: assessment.status,
+            driver,
+            managed_by,
+            sked: assessment.sked.map(SkedDocument::from),
+            scheduler: subject.map(SchedulerDocument::from),
             kernel: kernel.into(),
-            discrepancy: judgement.discrepancy.clone(),
-            containers: ours.iter().map(Entry::from).collect(),
+            discrepancy: assessment.discrepancy.clone(),
+            containers: containers.iter().map(Into::into).collect(),
         }
     }
 
-    /// What this means for a script.
     pub(crate) fn exit(&self) -> Exit {
         match self.status {
             Status::Idle | Status::Running => Exit::Ok,
@@ -102,54 +105,64 @@ impl Report {
         }
     }
 
-    /// Whether it says the same as another, but for counters.
-    pub(crate) fn agrees_with(&self, other: &Self) -> bool {
-        let still = |report: &Self| Self {
+    /// Equal except for counters.
+    pub(crate) fn same_as(&self, other: &Self) -> bool {
+        let stable = |report: &Self| Self {
             kernel: report.kernel.clone().without_counters(),
             ..report.clone()
         };
-        still(self) == still(other)
+        stable(self) == stable(other)
     }
 }
 
-impl Unjudged {
-    pub(crate) fn of(driver: Runtime, kernel: &Fact<SchedExt>, ours: &[Held]) -> Self {
+impl PartialStatus {
+    pub(crate) fn new(
+        driver: Runtime,
+        kernel: &Fact<SchedExt>,
+        containers: &[RuntimeContainer],
+    ) -> Self {
         Self {
-            driver: name_of(driver),
+            driver,
             kernel: kernel.into(),
-            containers: ours.iter().map(Entry::from).collect(),
+            containers: containers.iter().map(Into::into).collect(),
         }
     }
 
-    /// Whether it says the same as another, but for counters.
-    pub(crate) fn agrees_with(&self, other: &Self) -> bool {
-        let still = |known: &Self| Self {
+    /// Equal except for counters.
+    pub(crate) fn same_as(&self, other: &Self) -> bool {
+        let stable = |known: &Self| Self {
             kernel: known.kernel.clone().without_counters(),
             ..known.clone()
         };
-        still(self) == still(other)
+        stable(self) == stable(other)
     }
 }
 
-impl Document for Report {
+impl Document for StatusReport {
     fn text(&self) -> String {
         let style = match self.exit() {
             Exit::Ok => GOOD,
             _ => ERROR,
         };
-        let word = word(self.status);
+        let status = json_name(self.status);
         let scheduler = self.scheduler.as_ref();
-        let field = |value: fn(&Scheduler) -> Option<String>| scheduler.and_then(value);
+        let field = |value: fn(&SchedulerDocument) -> Option<String>| scheduler.and_then(value);
         table::fields(&[
-            ("Status", Some(format!("{style}{word}{style:#}"))),
+            ("Status", Some(format!("{style}{status}{style:#}"))),
             ("Scheduler", field(|it| Some(brief(&it.name)))),
-            ("Managed by", self.sked.as_ref().map(Sked::line)),
-            ("Pod", self.sked.as_ref().map(Sked::pod)),
+            ("Managed by", self.sked.as_ref().map(SkedDocument::text)),
+            ("Pod", self.sked.as_ref().map(SkedDocument::pod)),
             ("Container", field(|it| Some(container(it)))),
             ("Image", field(|it| Some(brief(&it.image)))),
             ("Arguments", field(arguments)),
-            ("Signed by", field(|it| it.signer.as_deref().map(brief))),
-            ("Not verified", field(|it| it.waiver.as_deref().map(brief))),
+            (
+                "Signed by",
+                field(|it| it.trust.signer.as_deref().map(brief)),
+            ),
+            (
+                "Not verified",
+                field(|it| it.trust.waiver.as_deref().map(brief)),
+            ),
             (
                 "Started",
                 field(|it| it.started_at.map(|at| at.to_string())),
@@ -160,7 +173,13 @@ impl Document for Report {
     }
 }
 
-impl From<&SkedPod> for Sked {
+impl Document for PartialStatus {
+    fn text(&self) -> String {
+        table::fields(&[("Kernel", Some(self.kernel.line()))])
+    }
+}
+
+impl From<&SkedPod> for SkedDocument {
     fn from(pod: &SkedPod) -> Self {
         let PodName { namespace, name } = pod.pod.clone();
         Self {
@@ -171,16 +190,11 @@ impl From<&SkedPod> for Sked {
     }
 }
 
-impl Sked {
-    fn line(&self) -> String {
-        let Self {
-            namespace,
-            daemonset,
-            ..
-        } = self;
-        match daemonset {
-            Some(name) => {
-                let name = brief(&format!("{namespace}/{name}"));
+impl SkedDocument {
+    fn text(&self) -> String {
+        match &self.daemonset {
+            Some(daemonset) => {
+                let name = brief(&format!("{}/{daemonset}", self.namespace));
                 format!("sked, DaemonSet {name} (the SchedExt's name, or SCHEDEXT-POOL)")
             }
             None => "sked".to_owned(),
@@ -192,32 +206,16 @@ impl Sked {
     }
 }
 
-impl Document for Unjudged {
-    fn text(&self) -> String {
-        table::fields(&[("Kernel", Some(self.kernel.line()))])
-    }
-}
-
-fn word(status: Status) -> &'static str {
-    match status {
-        Status::Idle => "idle",
-        Status::Running => "running",
-        Status::OrphanedKernelState => "orphaned-kernel-state",
-        Status::ManagedDetached => "managed-detached",
-        Status::ManagedMismatch => "managed-mismatch",
-        Status::MultipleManaged => "multiple-managed",
-    }
-}
-
-fn container(scheduler: &Scheduler) -> String {
+fn container(scheduler: &SchedulerDocument) -> String {
     let id = brief(ContainerId::new(&scheduler.container_id).short());
+    let driver = driver_name(scheduler.driver);
     match scheduler.pid {
-        Some(pid) => format!("{id} ({}), pid {pid}", scheduler.driver),
-        None => format!("{id} ({})", scheduler.driver),
+        Some(pid) => format!("{id} ({driver}), pid {pid}"),
+        None => format!("{id} ({driver})"),
     }
 }
 
-fn arguments(scheduler: &Scheduler) -> Option<String> {
+fn arguments(scheduler: &SchedulerDocument) -> Option<String> {
     let quoted = scheduler.args.iter().map(|arg| format!("{arg:?}"));
     let line = quoted.collect::<Vec<_>>().join(" ");
     (!line.is_empty()).then(|| brief(&line))

@@ -1,48 +1,75 @@
-//! Names on the left, values on the right; or columns.
+//! Aligned columns, for every text form that has them.
+
+use std::iter::repeat_n;
 
 use anstyle::Style;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 
-const NAME: Style = Style::new().bold();
+const BOLD: Style = Style::new().bold();
 
-/// One line a field; fields without a value are left out.
-pub(super) fn fields(rows: &[(&str, Option<String>)]) -> String {
-    let present = |(name, value): &(&str, Option<String>)| {
-        let value = value.clone()?;
-        Some([format!("{name}:"), value])
-    };
-    let rows: Vec<[String; 2]> = rows.iter().filter_map(present).collect();
-    let width = rows.iter().map(|row| row[0].len()).max().unwrap_or(0);
-    let mut table = Table::new();
-    table.load_style(NOTHING).add_rows(rows);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    let styled = |line: &str| match line.split_at_checked(width) {
-        Some((name, value)) => format!("{NAME}{name}{NAME:#}{}\n", value.trim_end()),
-        None => format!("{line}\n"),
-    };
-    table.trim_fmt().lines().map(styled).collect()
+/// The style is that of the first cell.
+pub(super) struct Row {
+    pub(super) style: Style,
+    pub(super) cells: Vec<String>,
 }
 
-/// A head and rows below it, as wide as they need to be.
+/// One line per field; fields without a value are omitted.
+pub(super) fn fields(fields: &[(&str, Option<String>)]) -> String {
+    render(fields.iter().filter_map(|(name, value)| {
+        Some(Row {
+            style: BOLD,
+            cells: vec![format!("{name}:"), value.clone()?],
+        })
+    }))
+}
+
+/// A heading and rows.
 pub(super) fn columns<const N: usize>(
-    head: [&str; N],
+    heading: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
 ) -> String {
+    let rows = rows.map(|cells| Row {
+        style: Style::new(),
+        cells: cells.to_vec(),
+    });
+    let text = render(rows_with(heading, rows));
+    let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    format!("{BOLD}{first}{BOLD:#}\n{rest}")
+}
+
+fn rows_with<const N: usize>(
+    heading: [&str; N],
+    rows: impl Iterator<Item = Row>,
+) -> impl Iterator<Item = Row> {
+    let heading = Row {
+        style: Style::new(),
+        cells: heading.map(str::to_owned).to_vec(),
+    };
+    [heading].into_iter().chain(rows)
+}
+
+pub(super) fn render(rows: impl IntoIterator<Item = Row>) -> String {
     let mut table = Table::new();
-    table.load_style(NOTHING).add_row(head).add_rows(rows);
+    table.load_style(NOTHING);
+    let (mut styles, mut width) = (Vec::new(), 0);
+    for Row { style, cells } in rows {
+        let height = cells.iter().map(|cell| cell.lines().count().max(1)).max();
+        styles.extend(repeat_n(style, height.unwrap_or(1)));
+        width = width.max(cells.first().map_or(0, |cell| cell.chars().count()));
+        table.add_row(cells);
+    }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    let lines = table.trim_fmt();
-    let lines = lines.lines().enumerate().map(|(number, line)| {
-        let line = line.trim_end();
-        match number {
-            0 => format!("{NAME}{line}{NAME:#}\n"),
-            _ => format!("{line}\n"),
-        }
+    let text = table.trim_fmt();
+    let lines = text.lines().zip(styles).map(|(line, style)| {
+        let end = line
+            .char_indices()
+            .nth(width)
+            .map_or(line.len(), |(at, _)| at);
+        let (first, rest) = line.split_at(end);
+        format!("{style}{first}{style:#}{}\n", rest.trim_end())
     });
     lines.collect()
 }

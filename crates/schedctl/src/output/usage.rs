@@ -1,50 +1,43 @@
-//! What is said when the words on the command line are none of ours, or ask for help.
+//! Help, version, and errors in the command line.
 
 use std::ffi::OsString;
 use std::io::Write;
 
 use clap::error::ErrorKind;
-use schedctl_args::args::Format;
 
-use super::failure::Told;
-use super::{Nothing, Printer, Shape};
+use super::printer::Printer;
 use crate::exit::Exit;
 
-/// Prints what clap has to say. Its own exit code for a wrong word is 2, which means something
-/// else here.
-pub(crate) fn print(stop: &clap::Error, words: &[OsString]) -> Exit {
-    match stop.kind() {
+/// Prints clap's message. clap's own exit code 2 has another meaning here.
+pub(crate) fn print(error: &clap::Error, argv: &[OsString]) -> Exit {
+    match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let text = stop.render();
+            let text = error.render();
             let _ = write!(anstream::stdout(), "{}", text.ansi());
             Exit::Ok
         }
-        _ if wants_json(words) => {
-            let text = stop.render().to_string();
+        _ if wants_json(argv) => {
+            let text = error.render().to_string();
             let message = text.lines().map(str::trim).filter(|line| !line.is_empty());
             let message = message.collect::<Vec<_>>().join("; ");
             let message = message.trim_start_matches("error: ").to_owned();
-            Printer::new(Format::Json).failure(
-                Told::plain(message, Exit::Trouble),
-                &Nothing {},
-                Shape::Pages,
-            );
-            Exit::Trouble
+            Printer::usage_error(message);
+            Exit::Failure
         }
         _ => {
-            let text = stop.render();
+            let text = error.render();
             let _ = write!(anstream::stderr(), "{}", text.ansi());
-            Exit::Trouble
+            Exit::Failure
         }
     }
 }
 
-/// Words that could not be parsed may still say how to complain.
-fn wants_json(words: &[OsString]) -> bool {
-    let is = |word: &OsString, texts: &[&str]| texts.iter().any(|text| word == text);
-    let ours = words.iter().take_while(|word| *word != "--");
+/// The output format of arguments that could not be parsed.
+fn wants_json(argv: &[OsString]) -> bool {
+    let is = |arg: &OsString, texts: &[&str]| texts.iter().any(|text| arg == text);
+    let ours = argv.iter().take_while(|arg| *arg != "--");
     let together = ["-ojson", "-o=json", "--output=json"];
-    ours.clone().any(|word| is(word, &together))
+    ours.clone().any(|arg| is(arg, &together))
         || ours
             .clone()
             .zip(ours.skip(1))
@@ -56,8 +49,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_complaint_is_json_when_json_was_asked_for() {
-        for (words, json) in [
+    fn an_error_is_json_if_json_was_requested() {
+        for (line, json) in [
             ("x -o json", true),
             ("x -ojson", true),
             ("-o=json", true),
@@ -67,8 +60,8 @@ mod tests {
             ("x -- -o json", false),
             ("x json", false),
         ] {
-            let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
-            assert_eq!(wants_json(&words), json, "{words:?}");
+            let argv: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(wants_json(&argv), json, "{line}");
         }
     }
 }

@@ -4,19 +4,19 @@ use schedkit_core::Tag;
 use schedkit_image::catalog::Resolution;
 use serde::Serialize;
 
-use super::Document;
-use super::provenance::FoundIn;
+use super::document::Document;
+use super::image_source::ImageSource;
 
 #[derive(Serialize)]
-pub(crate) struct Versions {
+pub(crate) struct VersionList {
     scheduler: String,
-    source: FoundIn,
+    source: ImageSource,
     repository: String,
     versions: Vec<String>,
 }
 
-impl Versions {
-    pub(crate) fn of(found: &Resolution, tags: &[Tag]) -> Self {
+impl VersionList {
+    pub(crate) fn new(found: &Resolution, tags: &[Tag]) -> Self {
         Self {
             scheduler: found.scheduler().to_owned(),
             source: found.into(),
@@ -26,7 +26,7 @@ impl Versions {
     }
 }
 
-impl Document for Versions {
+impl Document for VersionList {
     fn text(&self) -> String {
         let versions = self.versions.iter();
         versions.map(|version| format!("{version}\n")).collect()

@@ -1,23 +1,23 @@
-//! What was waited for, as `schedctl wait` prints it once it is so.
+//! The result of `schedctl wait`.
 
 use std::time::Duration;
 
 use schedkit_core::OpsName;
 use serde::Serialize;
 
-use super::Document;
+use super::document::Document;
 
 #[derive(Serialize)]
-pub(crate) struct Arrival {
+pub(crate) struct WaitResult {
     attached: bool,
-    /// What the kernel has attached now, if anything.
+    /// The scheduler that is attached now.
     ops: Option<String>,
     enable_seq: Option<u64>,
     waited_ms: u64,
 }
 
-impl Arrival {
-    pub(crate) fn of(ops: Option<&OpsName>, enable_seq: Option<u64>, waited: Duration) -> Self {
+impl WaitResult {
+    pub(crate) fn new(ops: Option<&OpsName>, enable_seq: Option<u64>, waited: Duration) -> Self {
         Self {
             attached: ops.is_some(),
             ops: ops.map(ToString::to_string),
@@ -27,7 +27,7 @@ impl Arrival {
     }
 }
 
-impl Document for Arrival {
+impl Document for WaitResult {
     fn text(&self) -> String {
         match &self.ops {
             Some(ops) => format!("{ops} is attached\n"),
@@ -38,21 +38,21 @@ impl Document for Arrival {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{judged, shown};
+    use super::super::document::{checked_json, plain_text};
     use super::*;
 
     #[test]
-    fn it_says_what_is_now() {
+    fn the_result_is_the_current_state() {
         let ops: OpsName = "lab_1.0".parse().unwrap();
-        let came = Arrival::of(Some(&ops), Some(4), Duration::from_millis(70));
-        assert_eq!(shown(&came), "lab_1.0 is attached\n");
-        let json = judged("wait", &came);
+        let attached = WaitResult::new(Some(&ops), Some(4), Duration::from_millis(70));
+        assert_eq!(plain_text(&attached), "lab_1.0 is attached\n");
+        let json = checked_json("wait", &attached);
         assert_eq!(
             (&json["attached"], &json["waited_ms"]),
             (&true.into(), &70.into())
         );
-        let went = Arrival::of(None, None, Duration::ZERO);
-        assert_eq!(shown(&went), "no scheduler is attached\n");
-        judged("wait", &went);
+        let detached = WaitResult::new(None, None, Duration::ZERO);
+        assert_eq!(plain_text(&detached), "no scheduler is attached\n");
+        checked_json("wait", &detached);
     }
 }

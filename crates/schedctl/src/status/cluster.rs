@@ -1,67 +1,70 @@
-//! What sked runs, held against the kernel's word: who else may have attached what is not ours.
+//! Adds sked's schedulers to an assessment: what is attached and not schedctl's may be sked's.
 //!
 //! ```text
-//!  kernel ╲ sked's pods live │ none                   its scheduler is attached  another, or none is
+//!  status ╲ sked's live pods │ none                   its scheduler is attached  another one, or none
 //!  ──────────────────────────┼───────────────────────────────────────────────────────────────────
-//!  idle                      │ idle                   –                          idle, a remark
-//!  orphaned-kernel-state     │ orphaned-kernel-state  running                    orphaned, a remark
-//!  any that is about ours    │ ─────────── as it was; a remark for each of sked's ───────────────
+//!  idle                      │ idle                   –                          idle, warning
+//!  orphaned-kernel-state     │ orphaned-kernel-state  running                    orphaned, warning
+//!  any other                 │ ─────────── unchanged; a warning for each of sked's ──────────────
 //! ```
 //!
-//! Called after [`super::judge`], by `status` and by [`crate::decide`]. Pure.
+//! Called after [`super::assess`], by `status` and by [`crate::decide`]. Pure.
 
 use schedkit_core::OpsName;
 use schedkit_host::{Fact, SchedExt};
 
+use super::assessment::{Assessment, Status};
+use super::kernel_state::KernelState;
+use super::messages;
 use super::names::{Comparison, Names};
-use super::{Judgement, Kernel, Status, sentences};
 use crate::sked::SkedPod;
 
-/// A judgement that knows of sked.
-pub(crate) fn recognise<'a>(
-    judgement: Judgement<'a>,
+pub(crate) fn include_sked<'a>(
+    assessment: Assessment<'a>,
     kernel: &Fact<SchedExt>,
     pods: &'a [SkedPod],
-) -> Judgement<'a> {
-    let attached = match judgement.status {
-        Status::OrphanedKernelState | Status::ManagedMismatch => attached(kernel, pods),
+) -> Assessment<'a> {
+    let attached = match assessment.status {
+        Status::OrphanedKernelState | Status::ManagedMismatch => attached_pod(kernel, pods),
         Status::Idle | Status::Running | Status::ManagedDetached | Status::MultipleManaged => None,
     };
-    let mut judgement = match (judgement.status, attached) {
-        (Status::OrphanedKernelState, Some(pod)) => Judgement {
+    let mut assessment = match (assessment.status, attached) {
+        (Status::OrphanedKernelState, Some(pod)) => Assessment {
             status: Status::Running,
             discrepancy: None,
             sked: Some(pod),
-            ..judgement
+            ..assessment
         },
-        (Status::ManagedMismatch, Some(pod)) => judgement.remark(sentences::sked_has_it(pod)),
-        _ => judgement,
+        (Status::ManagedMismatch, Some(pod)) => assessment.warn(messages::attached_by_sked(pod)),
+        _ => assessment,
     };
     let ops = ops(kernel);
-    if let Some(pod) = judgement.sked
-        && Names::of(&pod.held.container).compare(ops) != Comparison::Same
+    if let Some(pod) = assessment.sked
+        && Names::of(&pod.container.container).compare(ops) != Comparison::Same
     {
-        judgement = judgement.remark(sentences::other_name_of_sked(pod, ops));
+        assessment = assessment.warn(messages::other_name_of_sked(pod, ops));
     }
     let idle = pods.iter().filter(|pod| attached != Some(*pod));
-    judgement.remarks.extend(sentences::not_attached(idle));
-    judgement
+    assessment.warnings.extend(messages::not_attached(idle));
+    assessment
 }
 
-/// The one whose scheduler the kernel has. Its name and its process both tell, and the name more:
-/// a process that was thrown out may still hold what it had. Where neither tells, the only one
-/// that there is counts, as it would among ours.
-pub(crate) fn attached<'a>(kernel: &Fact<SchedExt>, pods: &'a [SkedPod]) -> Option<&'a SkedPod> {
-    let Ok(Kernel::Enabled(ops)) = Kernel::of(kernel) else {
+/// The pod whose scheduler is attached. A name is stronger evidence than a struct_ops link: an
+/// ejected process may still hold one. Without either, a single pod is taken to be the one.
+pub(crate) fn attached_pod<'a>(
+    kernel: &Fact<SchedExt>,
+    pods: &'a [SkedPod],
+) -> Option<&'a SkedPod> {
+    let Ok(KernelState::Enabled(ops)) = KernelState::of(kernel) else {
         return None;
     };
     let rank = |pod: &SkedPod| {
-        let comparison = Names::of(&pod.held.container).compare(ops);
-        match (comparison, &pod.holds) {
+        let comparison = Names::of(&pod.container.container).compare(ops);
+        match (comparison, &pod.holds_scheduler) {
             (Comparison::Same, Fact::Known(true)) => Some(4),
             (Comparison::Same, _) => Some(3),
             (_, Fact::Known(true)) => Some(2),
-            (Comparison::Unknown, held) if *held != Fact::Known(false) && pods.len() == 1 => {
+            (Comparison::Unknown, holds) if *holds != Fact::Known(false) && pods.len() == 1 => {
                 Some(1)
             }
             _ => None,
@@ -78,43 +81,48 @@ fn ops(kernel: &Fact<SchedExt>) -> Option<&OpsName> {
 
 #[cfg(test)]
 mod tests {
-    use schedkit_host::State;
+    use schedkit_host::SchedExtState;
 
-    use super::super::tests::{held, kernel, sked_pod};
-    use super::super::{Held, judge};
+    use super::super::assess;
     use super::*;
+    use crate::container::RuntimeContainer;
+    use crate::fixtures::{kernel, runtime_container, sked_pod};
     use schedkit_runtime::driver::Runtime;
 
-    fn judged<'a>(kernel: &Fact<SchedExt>, ours: &'a [Held], pods: &'a [SkedPod]) -> Judgement<'a> {
-        let judgement = judge(kernel, ours, &Fact::Absent, None).unwrap();
-        recognise(judgement, kernel, pods)
+    fn assessed<'a>(
+        kernel: &Fact<SchedExt>,
+        ours: &'a [RuntimeContainer],
+        pods: &'a [SkedPod],
+    ) -> Assessment<'a> {
+        let assessment = assess(kernel, ours, &Fact::Absent, None).unwrap();
+        include_sked(assessment, kernel, pods)
     }
 
-    fn with(holds: Fact<bool>) -> SkedPod {
+    fn with(holds_scheduler: Fact<bool>) -> SkedPod {
         SkedPod {
-            holds,
+            holds_scheduler,
             ..sked_pod("scx_lab")
         }
     }
 
     #[test]
-    fn the_truth_table() {
+    fn the_decision_table() {
         use Status::*;
-        let enabled = |ops| kernel(State::Enabled, Some(ops), Some(4));
-        let nameless = kernel(State::Enabled, None, Some(4));
-        let disabled = kernel(State::Disabled, None, Some(4));
-        let moving = kernel(State::Enabling, None, Some(4));
-        let lab = || held(Runtime::Podman, "0123456789abcdef", "scx_lab");
-        let (yes, no, unseen) = (Fact::Known(true), Fact::Known(false), Fact::Absent);
-        for (kernel, ours, holds, status, sked, remarks) in [
-            // Nothing of ours, and sked's scheduler is the kernel's, by name or by its process.
-            (enabled("lab_1.0"), vec![], &unseen, Running, true, 0),
+        let enabled = |ops| kernel(SchedExtState::Enabled, Some(ops), Some(4));
+        let nameless = kernel(SchedExtState::Enabled, None, Some(4));
+        let disabled = kernel(SchedExtState::Disabled, None, Some(4));
+        let moving = kernel(SchedExtState::Enabling, None, Some(4));
+        let lab = || runtime_container(Runtime::Podman, "0123456789abcdef", "scx_lab");
+        let (yes, no, unknown) = (Fact::Known(true), Fact::Known(false), Fact::Absent);
+        for (kernel, ours, holds, status, sked, warnings) in [
+            // No container of schedctl; sked's scheduler is attached, by its name or its process.
+            (enabled("lab_1.0"), vec![], &unknown, Running, true, 0),
             (enabled("lab_1.0"), vec![], &yes, Running, true, 0),
             (enabled("lab_1.0"), vec![], &no, Running, true, 0),
             (enabled("own_name"), vec![], &yes, Running, true, 1),
             (nameless.clone(), vec![], &yes, Running, true, 1),
-            (nameless.clone(), vec![], &unseen, Running, true, 1),
-            // It is not: somebody else's is, or none.
+            (nameless.clone(), vec![], &unknown, Running, true, 1),
+            // Another scheduler is attached, or none.
             (
                 enabled("own_name"),
                 vec![],
@@ -126,18 +134,18 @@ mod tests {
             (
                 enabled("own_name"),
                 vec![],
-                &unseen,
+                &unknown,
                 OrphanedKernelState,
                 false,
                 1,
             ),
             (nameless, vec![], &no, OrphanedKernelState, false, 1),
-            (moving, vec![], &unseen, OrphanedKernelState, false, 1),
+            (moving, vec![], &unknown, OrphanedKernelState, false, 1),
             (disabled.clone(), vec![], &yes, Idle, false, 1),
-            (Fact::Absent, vec![], &unseen, Idle, false, 1),
-            // Ours is what is spoken of.
-            (enabled("lab_1.0"), vec![lab()], &unseen, Running, false, 1),
-            (disabled, vec![lab()], &unseen, ManagedDetached, false, 1),
+            (Fact::Absent, vec![], &unknown, Idle, false, 1),
+            // The status is about schedctl's container.
+            (enabled("lab_1.0"), vec![lab()], &unknown, Running, false, 1),
+            (disabled, vec![lab()], &unknown, ManagedDetached, false, 1),
             (
                 enabled("own_name"),
                 vec![lab()],
@@ -156,38 +164,38 @@ mod tests {
             ),
         ] {
             let pods = [with(holds.clone())];
-            let judgement = judged(&kernel, &ours, &pods);
-            let row = format!("{kernel:?} {ours:?} {holds:?}: {judgement:?}");
-            assert_eq!(judgement.status, status, "{row}");
-            assert_eq!(judgement.sked.is_some(), sked, "{row}");
-            assert_eq!(judgement.remarks.len(), remarks, "{row}");
+            let assessment = assessed(&kernel, &ours, &pods);
+            let row = format!("{kernel:?} {ours:?} {holds:?}: {assessment:?}");
+            assert_eq!(assessment.status, status, "{row}");
+            assert_eq!(assessment.sked.is_some(), sked, "{row}");
+            assert_eq!(assessment.warnings.len(), warnings, "{row}");
             let agrees = matches!(status, Idle | Running);
-            assert_eq!(judgement.discrepancy.is_none(), agrees, "{row}");
+            assert_eq!(assessment.discrepancy.is_none(), agrees, "{row}");
         }
     }
 
     #[test]
-    fn of_several_the_one_that_is_attached_is_named_and_the_others_are_told() {
-        let attached = kernel(State::Enabled, Some("lab_1.0"), Some(4));
-        let mut thrown_out = sked_pod("scx_other");
-        thrown_out.holds = Fact::Known(true);
-        thrown_out.pod.name = "other-y8".to_owned();
-        let pods = [thrown_out, with(Fact::Absent)];
-        let judgement = judged(&attached, &[], &pods);
-        assert_eq!(judgement.sked, Some(&pods[1]));
-        assert_eq!(judgement.remarks.len(), 1);
+    fn the_attached_pod_is_the_subject_and_the_others_are_warnings() {
+        let attached = kernel(SchedExtState::Enabled, Some("lab_1.0"), Some(4));
+        let mut ejected = sked_pod("scx_other");
+        ejected.holds_scheduler = Fact::Known(true);
+        ejected.pod.name = "other-y8".to_owned();
+        let pods = [ejected, with(Fact::Absent)];
+        let assessment = assessed(&attached, &[], &pods);
+        assert_eq!(assessment.sked, Some(&pods[1]));
+        assert_eq!(assessment.warnings.len(), 1);
         assert!(
-            judgement.remarks[0].contains("team/other-y8"),
-            "{judgement:?}"
+            assessment.warnings[0].contains("team/other-y8"),
+            "{assessment:?}"
         );
-        assert!(judgement.remarks[0].contains("kubectl"), "{judgement:?}");
+        assert!(assessment.warnings[0].contains("kubectl"), "{assessment:?}");
     }
 
     #[test]
-    fn without_sked_nothing_changes() {
-        let attached = kernel(State::Enabled, Some("lab_1.0"), Some(4));
-        let before = judge(&attached, &[], &Fact::Absent, None).unwrap();
-        let after = judged(&attached, &[], &[]);
+    fn without_sked_the_assessment_is_unchanged() {
+        let attached = kernel(SchedExtState::Enabled, Some("lab_1.0"), Some(4));
+        let before = assess(&attached, &[], &Fact::Absent, None).unwrap();
+        let after = assessed(&attached, &[], &[]);
         assert_eq!(before, after);
     }
 }

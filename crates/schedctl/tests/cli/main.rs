@@ -1,5 +1,5 @@
-//! schedctl as its users meet it: the program itself, its words, streams and exit codes. No
-//! network but a small server on this machine.
+//! The program itself: its arguments, streams and exit codes. Registry, web server and container
+//! runtime are small servers in this process; no root, no kernel, no network.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,10 +7,10 @@
     reason = "a test that cannot go on has failed"
 )]
 
-mod look;
+mod bad_input;
+mod fake_podman;
+mod inspect;
 mod registry;
-#[path = "../shared/schema.rs"]
-mod schema;
 mod schemas;
 mod server;
 mod troubleshooting;
@@ -29,25 +29,25 @@ const CATALOG: &str = r#"{
   "scx_two": { "imageURI": "a.example/two:1.0" }
 }"#;
 
-/// A folder with a catalog and no settings, so that nothing of this machine counts.
-struct Ground {
+/// A directory with a catalog and an empty settings file, so that this machine's are not used.
+struct Fixture {
     folder: TempDir,
 }
 
-struct Said {
+struct Output {
     code: i32,
     out: String,
     err: String,
 }
 
-impl Ground {
+impl Fixture {
     fn new() -> Self {
-        let ground = Self {
+        let fixture = Self {
             folder: tempfile::tempdir().unwrap(),
         };
-        ground.write("catalog.json", CATALOG);
-        ground.write("config.toml", "");
-        ground
+        fixture.write("catalog.json", CATALOG);
+        fixture.write("config.toml", "");
+        fixture
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -70,21 +70,21 @@ impl Ground {
         command
     }
 
-    fn run(&self, words: &str) -> Said {
-        said(self.command().args(words.split_whitespace()))
+    fn run(&self, args: &str) -> Output {
+        run(self.command().args(args.split_whitespace()))
     }
 }
 
-fn said(command: &mut Command) -> Said {
+fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap();
-    Said {
+    Output {
         code: output.status.code().unwrap(),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
 }
 
-impl Said {
+impl Output {
     fn json(&self) -> Value {
         let document: Value = serde_json::from_str(&self.out).unwrap();
         assert_eq!(document["schema_version"], "1");
@@ -108,9 +108,9 @@ fn golden(name: &str, text: &str) {
 }
 
 #[test]
-fn help_says_what_it_always_said() {
-    let ground = Ground::new();
-    for verb in ["", "list", "versions", "info", "verify"]
+fn help_texts_match_the_golden_files() {
+    let fixture = Fixture::new();
+    for command in ["", "list", "versions", "info", "verify"]
         .into_iter()
         .chain([
             "status",
@@ -122,27 +122,31 @@ fn help_says_what_it_always_said() {
             "completion",
         ])
     {
-        let said = ground.run(&format!("{verb} --help"));
-        assert_eq!((said.code, said.err.as_str()), (0, ""));
-        let name = if verb.is_empty() { "schedctl" } else { verb };
-        golden(&format!("{name}.txt"), &said.out);
+        let output = fixture.run(&format!("{command} --help"));
+        assert_eq!((output.code, output.err.as_str()), (0, ""));
+        let name = if command.is_empty() {
+            "schedctl"
+        } else {
+            command
+        };
+        golden(&format!("{name}.txt"), &output.out);
     }
 }
 
 #[test]
-fn the_version_is_told() {
-    let said = Ground::new().run("--version");
-    assert_eq!(said.code, 0);
+fn the_version_is_printed() {
+    let output = Fixture::new().run("--version");
+    assert_eq!(output.code, 0);
     assert_eq!(
-        said.out,
+        output.out,
         format!("schedctl {}\n", env!("CARGO_PKG_VERSION"))
     );
 }
 
 #[test]
-fn wrong_words_are_trouble_and_are_answered_with_the_right_ones() {
-    let ground = Ground::new();
-    for (words, hint) in [
+fn wrong_arguments_fail_with_a_hint() {
+    let fixture = Fixture::new();
+    for (args, hint) in [
         ("", "Usage: schedctl"),
         ("lst", "'list'"),
         ("list --catalgo x", "'--catalog'"),
@@ -150,36 +154,36 @@ fn wrong_words_are_trouble_and_are_answered_with_the_right_ones() {
         ("info", "<NAME|REF>"),
         ("info a b", "unexpected argument 'b'"),
     ] {
-        let said = ground.run(words);
-        assert_eq!((said.code, said.out.as_str()), (1, ""), "{words}");
-        assert!(said.err.contains(hint), "{words}: {}", said.err);
+        let output = fixture.run(args);
+        assert_eq!((output.code, output.out.as_str()), (1, ""), "{args}");
+        assert!(output.err.contains(hint), "{args}: {}", output.err);
     }
 }
 
 #[test]
-fn wrong_words_under_json_are_one_document() {
-    let said = Ground::new().run("lst -o json");
-    assert_eq!(said.code, 1);
-    let document = said.json();
-    schema::check("error", &document);
+fn wrong_arguments_with_json_are_one_document() {
+    let output = Fixture::new().run("lst -o json");
+    assert_eq!(output.code, 1);
+    let document = output.json();
+    schedctl_schemas::check("error", &document);
     assert_eq!(document["error"]["exit_code"], 1);
     let message = document["error"]["message"].as_str().unwrap();
     assert!(message.contains("'list'"), "{message}");
 }
 
 #[test]
-fn the_catalog_is_listed_one_name_a_line() {
-    let said = Ground::new().run("list");
-    assert_eq!(said.code, 0);
-    assert_eq!(said.out, "scx_one\nscx_two\n");
-    assert_eq!(said.err, "");
+fn the_catalog_is_listed_one_name_per_line() {
+    let output = Fixture::new().run("list");
+    assert_eq!(output.code, 0);
+    assert_eq!(output.out, "scx_one\nscx_two\n");
+    assert_eq!(output.err, "");
 }
 
 #[test]
-fn the_catalog_is_listed_for_programs() {
-    let ground = Ground::new();
-    let document = ground.run("list -o json").json();
-    schema::check("list", &document);
+fn the_catalog_is_listed_as_json() {
+    let fixture = Fixture::new();
+    let document = fixture.run("list -o json").json();
+    schedctl_schemas::check("list", &document);
     let schedulers = serde_json::json!([
         {"name": "scx_one", "image": "a.example/one:latest"},
         {"name": "scx_two", "image": "a.example/two:1.0"},
@@ -187,92 +191,94 @@ fn the_catalog_is_listed_for_programs() {
     assert_eq!(document["schedulers"], schedulers);
     assert_eq!(document["warnings"], serde_json::json!([]));
     assert_eq!(document["catalog"]["origin"], "location");
-    let path = ground.path("catalog.json").display().to_string();
+    let path = fixture.path("catalog.json").display().to_string();
     assert_eq!(document["catalog"]["location"], path);
 }
 
 #[test]
-fn a_flag_beats_the_environment_and_that_the_file() {
-    let ground = Ground::new();
+fn precedence_is_flag_environment_file() {
+    let fixture = Fixture::new();
     let other = |name: &str| {
         let text = CATALOG.replace("scx_one", name);
-        ground.write(&format!("{name}.json"), &text)
+        fixture.write(&format!("{name}.json"), &text)
     };
     let (flag, file) = (other("from_flag"), other("from_file"));
-    ground.write("config.toml", &format!("catalog = {file:?}"));
-    let said = ground.run(&format!("list --catalog {flag}"));
-    assert!(said.out.contains("from_flag"));
-    assert!(ground.run("list").out.contains("scx_one"));
-    let said = said_without_catalog(&ground);
-    assert!(said.out.contains("from_file"), "{}", said.err);
+    fixture.write("config.toml", &format!("catalog = {file:?}"));
+    let output = fixture.run(&format!("list --catalog {flag}"));
+    assert!(output.out.contains("from_flag"));
+    assert!(fixture.run("list").out.contains("scx_one"));
+    let output = list_without_catalog(&fixture);
+    assert!(output.out.contains("from_file"), "{}", output.err);
 }
 
-fn said_without_catalog(ground: &Ground) -> Said {
-    said(ground.command().env_remove("SCHEDCTL_CATALOG").arg("list"))
+fn list_without_catalog(fixture: &Fixture) -> Output {
+    run(fixture.command().env_remove("SCHEDCTL_CATALOG").arg("list"))
 }
 
 #[test]
-fn a_broken_settings_file_is_told_with_its_line() {
-    let ground = Ground::new();
-    let path = ground.write("config.toml", "# ours\n\ncatalgo = \"/x\"\n");
-    let said = ground.run("list");
-    assert_eq!((said.code, said.out.as_str()), (1, ""));
+fn an_invalid_settings_file_is_reported_with_its_line() {
+    let fixture = Fixture::new();
+    let path = fixture.write("config.toml", "# ours\n\ncatalgo = \"/x\"\n");
+    let output = fixture.run("list");
+    assert_eq!((output.code, output.out.as_str()), (1, ""));
     let line = format!("{path}, line 3: unknown field `catalgo`, expected one of `driver`");
-    assert!(said.err.contains(&line), "{}", said.err);
-    let said = ground.run("list --config none.toml");
-    assert_eq!(said.code, 1);
+    assert!(output.err.contains(&line), "{}", output.err);
+    let output = fixture.run("list --config none.toml");
+    assert_eq!(output.code, 1);
     assert!(
-        said.err.contains("none.toml cannot be read: No such file"),
+        output
+            .err
+            .contains("none.toml cannot be read: No such file"),
         "{}",
-        said.err
+        output.err
     );
 }
 
 #[test]
-fn a_broken_catalog_is_told_with_its_line() {
-    let ground = Ground::new();
-    ground.write("broken.json", &CATALOG.replace("scx_two", "scx_one"));
-    let said = ground.run("list --catalog broken.json -o json");
-    assert_eq!(said.code, 1);
+fn an_invalid_catalog_is_reported_with_its_line() {
+    let fixture = Fixture::new();
+    fixture.write("broken.json", &CATALOG.replace("scx_two", "scx_one"));
+    let output = fixture.run("list --catalog broken.json -o json");
+    assert_eq!(output.code, 1);
     let why = "broken.json is broken: line 3, column 11: scx_one stands here twice";
-    assert!(said.err.contains(why), "{}", said.err);
-    let message = said.json()["error"]["message"].clone();
+    assert!(output.err.contains(why), "{}", output.err);
+    let message = output.json()["error"]["message"].clone();
     assert!(message.as_str().unwrap().contains(why), "{message}");
-    assert!(!said.err.contains("warning"), "{}", said.err);
+    assert!(!output.err.contains("warning"), "{}", output.err);
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_the_nearest() {
-    let ground = Ground::new();
-    for (words, hint) in [
+fn an_unknown_name_is_answered_with_a_similar_one() {
+    let fixture = Fixture::new();
+    for (args, hint) in [
         ("info scx_oen", "did you mean scx_one?"),
         ("versions two", "did you mean scx_two?"),
         ("verify scx_two:2.0", "did you mean a.example/two:2.0?"),
         ("info nothing-like-it", "`schedctl list` shows the names"),
         ("info library/nginx", "begins with its registry's host"),
     ] {
-        let said = ground.run(words);
-        assert_eq!(said.code, 1, "{words}");
-        assert!(said.err.contains(hint), "{words}: {}", said.err);
+        let output = fixture.run(args);
+        assert_eq!(output.code, 1, "{args}");
+        assert!(output.err.contains(hint), "{args}: {}", output.err);
     }
 }
 
 #[test]
-fn nothing_in_a_pipe_has_colour() {
-    let ground = Ground::new();
-    for words in ["list", "--help", "info nothing", "lst"] {
-        let said = ground.run(words);
+fn output_to_a_pipe_has_no_colour() {
+    let fixture = Fixture::new();
+    for args in ["list", "--help", "info nothing", "lst"] {
+        let output = fixture.run(args);
         assert!(
-            !said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'),
-            "{words}"
+            !output.out.contains('\u{1b}') && !output.err.contains('\u{1b}'),
+            "{args}"
         );
     }
 }
 
 #[test]
-fn who_stops_reading_gets_no_complaint() {
-    let ground = Ground::new();
-    let mut command = std::process::Command::new(ground.command().get_program());
+fn a_closed_pipe_is_not_an_error() {
+    let fixture = Fixture::new();
+    let mut command = std::process::Command::new(fixture.command().get_program());
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = command
@@ -283,7 +289,7 @@ fn who_stops_reading_gets_no_complaint() {
             "--catalog",
             "catalog.json",
         ])
-        .current_dir(ground.folder.path())
+        .current_dir(fixture.folder.path())
         .stdout(writer)
         .output()
         .unwrap();
@@ -292,9 +298,9 @@ fn who_stops_reading_gets_no_complaint() {
 }
 
 #[test]
-fn a_result_that_cannot_be_written_is_trouble() {
-    let ground = Ground::new();
-    let mut command = std::process::Command::new(ground.command().get_program());
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let fixture = Fixture::new();
+    let mut command = std::process::Command::new(fixture.command().get_program());
     let output = command
         .args([
             "list",
@@ -303,7 +309,7 @@ fn a_result_that_cannot_be_written_is_trouble() {
             "--catalog",
             "catalog.json",
         ])
-        .current_dir(ground.folder.path())
+        .current_dir(fixture.folder.path())
         .stdout(fs::File::create("/dev/full").unwrap())
         .output()
         .unwrap();
@@ -311,19 +317,25 @@ fn a_result_that_cannot_be_written_is_trouble() {
 }
 
 #[test]
-fn a_catalog_over_http_is_fetched_once() {
-    let ground = Ground::new();
+fn a_catalog_is_cached() {
+    let fixture = Fixture::new();
     let file = ("/c.json".to_owned(), CATALOG.to_owned());
     let server = Server::start(Files::from([file]));
     let url = format!("http://{}/c.json", server.address);
-    for (had, answered) in [(None, 200), (Some("\"1\""), 304)] {
-        let said = ground.run(&format!("list --catalog {url}"));
-        assert_eq!((said.code, said.out.as_str()), (0, "scx_one\nscx_two\n"));
-        let visit = server.next_visit();
-        assert_eq!((visit.had.as_deref(), visit.answered), (had, answered));
+    for (cached, status) in [(None, 200), (Some("\"1\""), 304)] {
+        let output = fixture.run(&format!("list --catalog {url}"));
+        assert_eq!(
+            (output.code, output.out.as_str()),
+            (0, "scx_one\nscx_two\n")
+        );
+        let request = server.next_request();
+        assert_eq!(
+            (request.cached.as_deref(), request.status),
+            (cached, status)
+        );
     }
     server.stop();
-    let said = ground.run(&format!("list --catalog {url}"));
-    assert_eq!((said.code, said.out.as_str()), (1, ""));
-    assert!(said.err.contains("cannot be used"), "{}", said.err);
+    let output = fixture.run(&format!("list --catalog {url}"));
+    assert_eq!((output.code, output.out.as_str()), (1, ""));
+    assert!(output.err.contains("cannot be used"), "{}", output.err);
 }

@@ -1,33 +1,34 @@
-//! Commands that ask a registry, against a small one on this machine.
+//! Commands that ask a registry, with a fake one in this process.
 
 use serde_json::json;
 
 use crate::server::{Files, Server};
-use crate::{Ground, Said, golden, schema};
+use crate::{Fixture, Output, golden};
 
-/// Signed once with a key that nobody has any more: payload, signature and public key.
+/// Payload, signature and public key. The private key was deleted.
 const PAYLOAD: &str = include_str!("../fixtures/payload.json");
 const SIGNATURE: &str = include_str!("../fixtures/signature.txt");
-const SIGNER: &str = include_str!("../fixtures/signer.pem");
+pub(crate) const SIGNER: &str = include_str!("../fixtures/signer.pem");
 const STRANGER: &str = include_str!("../fixtures/stranger.pem");
 
 const CONFIG: &str = r#"{"created": "2026-01-02T03:04:05Z", "architecture": "amd64", "os": "linux",
     "config": {"Labels": {"org.opencontainers.image.title": "One",
         "org.schedkit.scheduler.kernel.min-version": "6.12"}}}"#;
 
-/// A registry with the image `team/one:1.0`, for one platform, signed as cosign v2 does, and
-/// with `team/bare:1.0`, which nobody signed, and `team/sick:1.0`, of which nobody can tell.
-struct Lab {
-    ground: Ground,
-    server: Server,
-    digest: String,
+/// A registry with the images `team/one:1.0`, signed as cosign v2 does; `team/bare:1.0`, not signed;
+/// `team/sick:1.0`, whose signatures cannot be read; `team/arm:1.0`, for arm64; and `team/huge:1.0`,
+/// whose manifest claims a configuration of 5 GiB.
+pub(crate) struct RegistryFixture {
+    pub(crate) fixture: Fixture,
+    pub(crate) server: Server,
+    pub(crate) digest: String,
 }
 
 fn sha256(text: &str) -> String {
     schedkit_image::hash::sha256(text.as_bytes()).to_string()
 }
 
-/// What cosign v2 keeps under the tag `sha256-….sig`.
+/// The manifest of the tag `sha256-….sig` of cosign v2.
 fn signatures() -> String {
     json!({
         "schemaVersion": 2,
@@ -42,27 +43,31 @@ fn signatures() -> String {
     .to_string()
 }
 
-impl Lab {
-    /// A policy that trusts the holder of this key.
-    fn trusting(&self, key: &str) -> String {
-        self.ground.write("key.pem", key);
-        self.ground
+fn manifest(config: &str, size: usize) -> String {
+    format!(
+        r#"{{"schemaVersion": 2, "config": {{"digest": "{config}", "size": {size}}}, "layers": []}}"#
+    )
+}
+
+impl RegistryFixture {
+    /// Writes a policy that trusts this key.
+    pub(crate) fn trusting(&self, key: &str) -> String {
+        self.fixture.write("key.pem", key);
+        self.fixture
             .write("policy.yaml", "keys:\n  - path: key.pem\n")
     }
 
     fn masked(&self, text: &str) -> String {
-        let folder = self.ground.path("").display().to_string();
+        let folder = self.fixture.path("").display().to_string();
         text.replace(&self.server.address, "HOST")
             .replace(&self.digest, "DIGEST")
             .replace(&folder, "FOLDER/")
     }
 
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let config = sha256(CONFIG);
-        let manifest = format!(
-            r#"{{"schemaVersion": 2, "config": {{"digest": "{config}", "size": {}}}, "layers": []}}"#,
-            CONFIG.len()
-        );
+        let manifest = manifest(&config, CONFIG.len());
+        let arm = CONFIG.replace("amd64", "arm64");
         let digest = sha256(&manifest);
         let signature = format!("sha256-{}", &digest["sha256:".len()..]);
         let tags = json!({"name": "team/one", "tags": ["latest", "1.10", "1.9", signature]});
@@ -82,20 +87,34 @@ impl Lab {
                 PAYLOAD.to_owned(),
             ),
             ("/v2/team/bare/manifests/1.0".to_owned(), manifest.clone()),
+            (
+                format!("/v2/team/bare/manifests/{digest}"),
+                manifest.clone(),
+            ),
+            (
+                "/v2/team/arm/manifests/1.0".to_owned(),
+                self::manifest(&sha256(&arm), arm.len()),
+            ),
+            (format!("/v2/team/arm/blobs/{}", sha256(&arm)), arm),
+            (
+                "/v2/team/huge/manifests/1.0".to_owned(),
+                self::manifest(&config, 5 << 30),
+            ),
+            (format!("/v2/team/huge/blobs/{config}"), CONFIG.to_owned()),
             ("/v2/team/sick/manifests/1.0".to_owned(), manifest),
             (
                 format!("/v2/team/sick/manifests/{signature}.sig"),
                 String::new(),
             ),
         ]);
-        let (ground, server) = (Ground::new(), Server::start(files));
+        let (fixture, server) = (Fixture::new(), Server::start(files));
         let host = &server.address;
         let settings = format!("[registry.\"{host}\"]\nsecurity = \"plain-http\"\n");
-        ground.write("config.toml", &settings);
+        fixture.write("config.toml", &settings);
         let catalog = format!(r#"{{"scx_one": {{"imageURI": "{host}/team/one:1.0"}}}}"#);
-        ground.write("catalog.json", &catalog);
+        fixture.write("catalog.json", &catalog);
         Self {
-            ground,
+            fixture,
             server,
             digest,
         }
@@ -104,14 +123,16 @@ impl Lab {
 
 #[test]
 fn versions_are_listed_the_newest_last() {
-    let lab = Lab::new();
-    let said = lab.ground.run("versions scx_one");
-    assert_eq!((said.code, said.err.as_str()), (0, ""));
-    assert_eq!(said.out, "1.9\n1.10\nlatest\n");
-    let repository = format!("{}/team/one", lab.server.address);
-    let said = lab.ground.run(&format!("versions {repository} -o json"));
-    let mut document = said.json();
-    schema::check("versions", &document);
+    let registry = RegistryFixture::new();
+    let output = registry.fixture.run("versions scx_one");
+    assert_eq!((output.code, output.err.as_str()), (0, ""));
+    assert_eq!(output.out, "1.9\n1.10\nlatest\n");
+    let repository = format!("{}/team/one", registry.server.address);
+    let output = registry
+        .fixture
+        .run(&format!("versions {repository} -o json"));
+    let mut document = output.json();
+    schedctl_schemas::check("versions", &document);
     assert_eq!(document["repository"], repository);
     document["repository"] = "REPOSITORY".into();
     golden("versions.json", &format!("{document:#}\n"));
@@ -119,68 +140,68 @@ fn versions_are_listed_the_newest_last() {
 
 #[test]
 fn an_image_is_described() {
-    let lab = Lab::new();
-    let said = lab.ground.run("info scx_one");
-    assert_eq!((said.code, said.err.as_str()), (0, ""));
-    golden("info-text.txt", &lab.masked(&said.out));
-    let said = lab.ground.run("info scx_one --output json");
-    schema::check("info", &said.json());
-    golden("info.json", &lab.masked(&said.out));
+    let registry = RegistryFixture::new();
+    let output = registry.fixture.run("info scx_one");
+    assert_eq!((output.code, output.err.as_str()), (0, ""));
+    golden("info-text.txt", &registry.masked(&output.out));
+    let output = registry.fixture.run("info scx_one --output json");
+    schedctl_schemas::check("info", &output.json());
+    golden("info.json", &registry.masked(&output.out));
 }
 
 #[test]
-fn what_is_not_there_is_trouble() {
-    let lab = Lab::new();
-    let host = &lab.server.address;
-    for words in ["info HOST/team/one:2.0", "versions HOST/team/two"] {
-        let said = lab.ground.run(&words.replace("HOST", host));
-        assert_eq!((said.code, said.out.as_str()), (1, ""), "{words}");
-        assert!(said.err.contains("is not there"), "{}", said.err);
+fn a_missing_image_is_a_failure() {
+    let registry = RegistryFixture::new();
+    let host = &registry.server.address;
+    for args in ["info HOST/team/one:2.0", "versions HOST/team/two"] {
+        let output = registry.fixture.run(&args.replace("HOST", host));
+        assert_eq!((output.code, output.out.as_str()), (1, ""), "{args}");
+        assert!(output.err.contains("is not there"), "{}", output.err);
     }
 }
 
 #[test]
-fn a_registry_without_tls_is_only_asked_when_that_was_allowed() {
-    let lab = Lab::new();
-    lab.ground.write("config.toml", "");
-    let said = lab.ground.run("info scx_one");
-    assert_eq!(said.code, 1, "{}", said.out);
+fn a_registry_without_tls_is_an_error_by_default() {
+    let registry = RegistryFixture::new();
+    registry.fixture.write("config.toml", "");
+    let output = registry.fixture.run("info scx_one");
+    assert_eq!(output.code, 1, "{}", output.out);
 }
 
-/// A reference says it all, so the broken catalog is not even looked at.
+/// The invalid catalog is not read.
 #[test]
 fn a_reference_needs_no_catalog() {
-    let lab = Lab::new();
-    lab.ground.write("catalog.json", "broken");
-    let image = format!("{}/team/one@{}", lab.server.address, lab.digest);
-    let said = lab.ground.run(&format!("info {image}"));
-    assert_eq!(said.code, 0, "{}", said.err);
+    let registry = RegistryFixture::new();
+    registry.fixture.write("catalog.json", "broken");
+    let image = format!("{}/team/one@{}", registry.server.address, registry.digest);
+    let output = registry.fixture.run(&format!("info {image}"));
+    assert_eq!(output.code, 0, "{}", output.err);
 }
 
-/// What `verify` says in both forms. The embedded root is refreshed now and then, which changes
-/// its date and the policy's fingerprint and nothing else here.
-fn verdict(lab: &Lab, policy: &str) -> (Said, Said) {
-    let words = format!("verify scx_one --trust-policy {policy}");
-    let mut text = lab.ground.run(&words);
-    let mut json = lab.ground.run(&format!("{words} -o json"));
-    schema::check("verify", &json.json());
+/// The text and JSON of `verify`. The date and the fingerprint change when the embedded root is
+/// updated, so they are masked.
+fn verify(registry: &RegistryFixture, policy: &str) -> (Output, Output) {
+    let args = format!("verify scx_one --trust-policy {policy}");
+    let mut text = registry.fixture.run(&args);
+    let mut json = registry.fixture.run(&format!("{args} -o json"));
+    schedctl_schemas::check("verify", &json.json());
     let used = json.json()["policy"].clone();
-    for said in [&mut text, &mut json] {
-        said.out = lab.masked(&said.out);
+    for output in [&mut text, &mut json] {
+        output.out = registry.masked(&output.out);
         for (field, value) in [
             ("fingerprint", &used["fingerprint"]),
             ("taken", &used["trusted_root"]["taken"]),
         ] {
-            said.out = said.out.replace(value.as_str().unwrap(), field);
+            output.out = output.out.replace(value.as_str().unwrap(), field);
         }
     }
     (text, json)
 }
 
 #[test]
-fn an_image_signed_by_someone_trusted_is_accepted() {
-    let lab = Lab::new();
-    let (text, json) = verdict(&lab, &lab.trusting(SIGNER));
+fn an_image_signed_with_a_trusted_key_is_accepted() {
+    let registry = RegistryFixture::new();
+    let (text, json) = verify(&registry, &registry.trusting(SIGNER));
     assert_eq!((text.code, text.err.as_str()), (0, ""), "{}", text.out);
     assert_eq!((json.code, json.err.as_str()), (0, ""));
     golden("verify-accepted.txt", &text.out);
@@ -188,9 +209,9 @@ fn an_image_signed_by_someone_trusted_is_accepted() {
 }
 
 #[test]
-fn an_image_signed_by_a_stranger_is_refused() {
-    let lab = Lab::new();
-    let (text, json) = verdict(&lab, &lab.trusting(STRANGER));
+fn an_image_signed_with_another_key_is_refused() {
+    let registry = RegistryFixture::new();
+    let (text, json) = verify(&registry, &registry.trusting(STRANGER));
     assert_eq!((text.code, text.err.as_str()), (3, ""), "{}", text.out);
     assert_eq!((json.code, json.err.as_str()), (3, ""));
     golden("verify-refused.txt", &text.out);
@@ -198,13 +219,13 @@ fn an_image_signed_by_a_stranger_is_refused() {
 }
 
 #[test]
-fn an_image_that_nobody_signed_is_refused() {
-    let lab = Lab::new();
-    let image = format!("{}/team/bare:1.0", lab.server.address);
-    let said = lab.ground.run(&format!("verify {image} -o json"));
-    assert_eq!(said.code, 3, "{}", said.err);
-    let document = said.json();
-    schema::check("verify", &document);
+fn an_unsigned_image_is_refused() {
+    let registry = RegistryFixture::new();
+    let image = format!("{}/team/bare:1.0", registry.server.address);
+    let output = registry.fixture.run(&format!("verify {image} -o json"));
+    assert_eq!(output.code, 3, "{}", output.err);
+    let document = output.json();
+    schedctl_schemas::check("verify", &document);
     assert_eq!(document["verdict"], "refused");
     assert_eq!(document["policy"]["path"], serde_json::Value::Null);
     let reason = document["reason"].as_str().unwrap();
@@ -212,55 +233,57 @@ fn an_image_that_nobody_signed_is_refused() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_had_is_no_refusal() {
-    let lab = Lab::new();
-    let host = lab.server.address.clone();
+fn a_registry_error_is_not_a_refusal() {
+    let registry = RegistryFixture::new();
+    let host = registry.server.address.clone();
     for (image, why) in [("none", "is not there"), ("sick", "cannot tell whether")] {
-        let said = lab.ground.run(&format!("verify {host}/team/{image}:1.0"));
-        assert_eq!((said.code, said.out.as_str()), (1, ""));
-        assert!(said.err.contains(why), "{}", said.err);
+        let output = registry
+            .fixture
+            .run(&format!("verify {host}/team/{image}:1.0"));
+        assert_eq!((output.code, output.out.as_str()), (1, ""));
+        assert!(output.err.contains(why), "{}", output.err);
     }
-    lab.server.stop();
-    let said = lab.ground.run("verify scx_one");
-    assert_eq!((said.code, said.out.as_str()), (1, ""));
+    registry.server.stop();
+    let output = registry.fixture.run("verify scx_one");
+    assert_eq!((output.code, output.out.as_str()), (1, ""));
 }
 
 #[test]
-fn a_broken_policy_is_told_with_its_line_before_anybody_is_asked() {
-    let ground = Ground::new();
-    ground.write("policy.yaml", "# ours\nkeyz: []\n");
-    let said = ground.run("verify a.example/one --trust-policy policy.yaml");
-    assert_eq!((said.code, said.out.as_str()), (1, ""));
-    assert!(said.err.contains("line 2"), "{}", said.err);
-    assert!(said.err.contains("keyz"), "{}", said.err);
+fn an_invalid_policy_is_reported_with_its_line() {
+    let fixture = Fixture::new();
+    fixture.write("policy.yaml", "# ours\nkeyz: []\n");
+    let output = fixture.run("verify a.example/one --trust-policy policy.yaml");
+    assert_eq!((output.code, output.out.as_str()), (1, ""));
+    assert!(output.err.contains("line 2"), "{}", output.err);
+    assert!(output.err.contains("keyz"), "{}", output.err);
 }
 
 #[test]
-fn a_careless_policy_is_used_with_a_warning() {
-    let lab = Lab::new();
+fn a_policy_with_a_risky_pattern_is_used_with_a_warning() {
+    let registry = RegistryFixture::new();
     let identity = "identities:\n  - issuer: https://a.example\n    subjectRegExp: b\n";
-    lab.ground.write("policy.yaml", identity);
-    let said = lab
-        .ground
+    registry.fixture.write("policy.yaml", identity);
+    let output = registry
+        .fixture
         .run("verify scx_one --trust-policy policy.yaml -o json");
-    assert_eq!(said.code, 3, "{}", said.err);
-    assert!(said.err.contains("warning: "), "{}", said.err);
-    let warning = said.json()["warnings"][0].clone();
+    assert_eq!(output.code, 3, "{}", output.err);
+    assert!(output.err.contains("warning: "), "{}", output.err);
+    let warning = output.json()["warnings"][0].clone();
     assert!(
         warning.as_str().unwrap().contains("subjectRegExp"),
         "{warning}"
     );
 }
 
-/// The lab's image wants 6.12 and was made for amd64; whether that fits is the machine's affair.
+/// The image needs 6.12 and amd64; whether that fits depends on the machine.
 #[test]
-fn an_image_is_held_against_this_machine() {
-    let lab = Lab::new();
-    let said = lab
-        .ground
+fn doctor_checks_an_image_against_this_machine() {
+    let registry = RegistryFixture::new();
+    let output = registry
+        .fixture
         .run("doctor --image scx_one -o json --socket none.sock");
-    let document = said.json();
-    schema::check("doctor", &document);
+    let document = output.json();
+    schedctl_schemas::check("doctor", &document);
     let checks = document["checks"].as_array().unwrap();
     let kernel = checks.iter().find(|check| check["id"] == "image.kernel");
     let detail = kernel.unwrap()["detail"].as_str().unwrap();
@@ -270,7 +293,7 @@ fn an_image_is_held_against_this_machine() {
             .iter()
             .any(|check| check["id"] == "image.architecture")
     );
-    lab.server.stop();
-    let said = lab.ground.run("doctor --image scx_one");
-    assert_eq!((said.code, said.out.as_str()), (1, ""));
+    registry.server.stop();
+    let output = registry.fixture.run("doctor --image scx_one");
+    assert_eq!((output.code, output.out.as_str()), (1, ""));
 }

@@ -1,10 +1,8 @@
-//! The schemas themselves: what the contract names is in them, and they are what they claim.
+//! The schemas themselves: they contain the documented fields and are well-formed.
 
 use serde_json::Value;
 
-use crate::schema;
-
-/// Every document, and the fields that people relied on before there were schemas.
+/// Documents and fields that existed before the schemas.
 const CONTRACT: &[(&str, &str, &str)] = &[
     (
         "status",
@@ -37,9 +35,9 @@ const CONTRACT: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn what_the_contract_names_is_always_there() {
+fn the_documented_fields_are_required() {
     for (name, place, fields) in CONTRACT {
-        let schema = schema::read(name);
+        let schema = schedctl_schemas::read(name);
         let schema = schema.pointer(place).unwrap();
         let required = schema["required"].as_array().unwrap();
         for field in fields.split_whitespace() {
@@ -47,14 +45,14 @@ fn what_the_contract_names_is_always_there() {
             assert!(schema["properties"][field].is_object(), "{name}: {field}");
         }
     }
-    let words = &schema::read("status")["properties"]["status"]["enum"];
+    let statuses = &schedctl_schemas::read("status")["properties"]["status"]["enum"];
     let six =
         "idle running orphaned-kernel-state managed-detached managed-mismatch multiple-managed";
-    assert_eq!(*words, six.split(' ').collect::<Value>());
+    assert_eq!(*statuses, six.split(' ').collect::<Value>());
 }
 
 #[test]
-fn every_schema_says_what_it_is() {
+fn every_schema_is_well_formed() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -62,7 +60,7 @@ fn every_schema_says_what_it_is() {
         let Some(name) = name.strip_suffix(".json") else {
             continue;
         };
-        let schema = schema::read(name);
+        let schema = schedctl_schemas::read(name);
         let draft = "https://json-schema.org/draft/2020-12/schema";
         assert_eq!(schema["$schema"], draft, "{name}");
         assert!(schema["title"].is_string(), "{name}");
@@ -73,19 +71,18 @@ fn every_schema_says_what_it_is() {
     assert!(count > 10, "{count}");
 }
 
-/// The check itself can fail.
 #[test]
 #[should_panic(expected = "wait.surprise is not described")]
-fn a_field_that_nobody_described_is_found() {
+fn an_undescribed_field_is_found() {
     let document = serde_json::json!({"schema_version": "1", "attached": true, "ops": "lab",
         "enable_seq": 4, "waited_ms": 7, "surprise": 1, "warnings": []});
-    schema::check("wait", &document);
+    schedctl_schemas::check("wait", &document);
 }
 
 #[test]
 #[should_panic(expected = "wait.waited_ms is missing")]
-fn a_field_that_is_gone_is_found() {
+fn a_missing_field_is_found() {
     let document = serde_json::json!({"schema_version": "1", "attached": true, "ops": "lab",
         "enable_seq": 4, "warnings": []});
-    schema::check("wait", &document);
+    schedctl_schemas::check("wait", &document);
 }

@@ -1,31 +1,30 @@
-//! `docs/troubleshooting.md` has the words of every error: whoever adds one says there what to do
-//! about it. Read from the sources, so that no list has to be kept.
+//! `docs/troubleshooting.md` has every error message of the sources, and no others.
 //!
-//! A message is found on the page by the longest piece of it that is always the same, in a heading
-//! or in a list of quotes. The other way round, no heading or quote is there that nobody says.
+//! A message is found on the page by its longest constant part, in a heading or in a quoted list
+//! item.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What comes before a text that a person may read as an error.
-const SAYERS: [&str; 5] = [
+/// What precedes an error message in the sources.
+const MARKERS: [&str; 5] = [
     "#[error(",
     "bail!(",
     "ensure!(",
     ".context(",
     "with_context(",
 ];
-/// Such as stand for another error's words alone.
-const SHORTEST: usize = 4;
+/// Shorter parts belong to messages that only wrap another error.
+const MIN_LENGTH: usize = 4;
 
 #[test]
-fn every_error_has_its_words_on_the_page() {
+fn every_error_message_is_on_the_page() {
     let named = named();
     let (mut checked, mut missing) = (0, Vec::new());
     for (path, source) in sources() {
         for message in messages(&source) {
             let piece = longest(&message);
-            if piece.len() < SHORTEST {
+            if piece.len() < MIN_LENGTH {
                 continue;
             }
             checked += 1;
@@ -43,21 +42,25 @@ fn every_error_has_its_words_on_the_page() {
 }
 
 #[test]
-fn nothing_is_on_the_page_that_nobody_says() {
+fn every_message_on_the_page_is_in_the_sources() {
     let sources = sources();
-    let said = sources
+    let texts = sources
         .iter()
         .map(|(_, source)| joined(source).replace("\\\"", "\""));
-    let said: String = said.collect();
-    let unsaid = named().into_iter().filter(|line| {
+    let texts: String = texts.collect();
+    let unknown = named().into_iter().filter(|line| {
         let piece = line.split('…').max_by_key(|piece| piece.len());
-        !said.contains(piece.unwrap_or_default().trim())
+        !texts.contains(piece.unwrap_or_default().trim())
     });
-    let unsaid: Vec<String> = unsaid.collect();
-    assert!(unsaid.is_empty(), "no error says:\n{}", unsaid.join("\n"));
+    let unknown: Vec<String> = unknown.collect();
+    assert!(
+        unknown.is_empty(),
+        "no error has the message:\n{}",
+        unknown.join("\n")
+    );
 }
 
-/// The page's headings that are messages, and its quotes.
+/// The headings and quoted list items of the page.
 fn named() -> Vec<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/troubleshooting.md");
     let page = fs::read_to_string(page).unwrap();
@@ -69,9 +72,8 @@ fn named() -> Vec<String> {
     named.collect()
 }
 
-/// Every source of what ships, without its tests.
-/// Of schedctl and of what it is made from; sked speaks through conditions, which have a page of
-/// their own.
+/// The sources of schedctl and the schedkit crates, without tests. sked reports through conditions,
+/// which have a page of their own.
 fn sources() -> Vec<(PathBuf, String)> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let ours = |one: &&PathBuf| {
@@ -102,14 +104,13 @@ fn children(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// The first text after each sayer, up to the end of the statement; `#[error(transparent)]` and
-/// the like have none.
+/// The first literal after each marker, within the statement; `#[error(transparent)]` has none.
 fn messages(source: &str) -> Vec<String> {
     let mut messages = Vec::new();
-    for sayer in SAYERS {
-        for (at, _) in source.match_indices(sayer) {
-            let rest = &source[at + sayer.len()..];
-            let rest = match sayer {
+    for marker in MARKERS {
+        for (at, _) in source.match_indices(marker) {
+            let rest = &source[at + marker.len()..];
+            let rest = match marker {
                 "#[error(" => rest.trim_start().strip_prefix('"'),
                 _ => rest
                     .split_once('"')
@@ -122,7 +123,7 @@ fn messages(source: &str) -> Vec<String> {
     messages
 }
 
-/// A literal's text up to its closing quote.
+/// The literal up to its closing quote.
 fn text(rest: &str) -> Option<String> {
     let rest = joined(rest);
     let end = closing(&rest)?;
@@ -138,7 +139,7 @@ fn closing(text: &str) -> Option<usize> {
     })
 }
 
-/// Lines that go on after a `\` are one.
+/// Joins lines that end with a `\`.
 fn joined(source: &str) -> String {
     let mut parts = source.split("\\\n");
     let mut joined = parts.next().unwrap_or_default().to_owned();
@@ -148,7 +149,7 @@ fn joined(source: &str) -> String {
     joined
 }
 
-/// The longest piece between placeholders.
+/// The longest part between placeholders.
 fn longest(message: &str) -> &str {
     let pieces = message
         .split('{')
@@ -158,7 +159,7 @@ fn longest(message: &str) -> &str {
 }
 
 #[test]
-fn messages_are_read_as_they_are_written() {
+fn messages_are_extracted_from_sources() {
     let source = "#[error(\n \"one \\\n   two {x} three\"\n)]\nbail!(\"no {y}: \\\"z\\\"\");\n\
                   #[error(transparent)]\nensure!(a, \"four\");";
     let messages = messages(source);

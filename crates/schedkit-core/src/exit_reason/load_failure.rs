@@ -1,33 +1,33 @@
-//! Why a scheduler never got as far as scheduling, from libbpf's and the loaders' lines.
+//! Why a scheduler was never attached, from the output of libbpf and of the loaders.
 //!
-//! Only `exit_reason` calls it. One line is judged at a time; a line that could mean anything
-//! ("failed to load object", "Invalid argument") means nothing here.
+//! Only `exit_reason` calls it. One line is parsed at a time; a line that has many possible causes
+//! ("failed to load object", "Invalid argument") is not recognized.
 
-/// What stood in the way of loading or attaching.
+/// Why loading or attaching failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LoadFailure {
-    /// The kernel's verifier refused the BPF program.
+    /// The kernel's verifier rejected the BPF program.
     Verifier,
     /// libbpf found no kernel configuration to read.
     Kconfig,
-    /// The kernel's description of its types is missing or unusable.
+    /// The kernel's BTF is missing or unusable.
     Btf,
     /// Another scheduler is attached (EBUSY).
     Busy,
-    /// The kernel lacks a function or type that the scheduler calls for.
+    /// The kernel lacks a function or type that the scheduler uses.
     KernelFunction,
     /// The process may not load BPF programs (EPERM).
     Permission,
-    /// It could not be loaded or attached, and the scheduler keeps libbpf's reason to itself, as
-    /// those of the scx project do unless asked for more words.
+    /// It could not be loaded or attached, and the scheduler does not print libbpf's reason, as those
+    /// of the scx project do not without `--verbose`.
     Unexplained,
 }
 
 const LOG_BEGIN: &str = "-- BEGIN PROG LOAD LOG --";
 const LOG_END: &str = "-- END PROG LOAD LOG --";
 
-/// What marks a line. The order counts: a line of the verifier's that ends in EPERM is about
-/// permission, and one about a missing function also mentions BTF.
+/// Texts by which a line is recognized. The order counts: a line of the verifier that ends in EPERM
+/// is about permission, and one about a missing function also mentions BTF.
 const MARKS: &[(LoadFailure, &[&str])] = &[
     (
         LoadFailure::Busy,
@@ -75,18 +75,18 @@ const MARKS: &[(LoadFailure, &[&str])] = &[
     (LoadFailure::Verifier, &[LOG_END, "BPF program load failed"]),
 ];
 
-/// What the scx project's schedulers say before a cause that could mean anything.
+/// What the scx project's schedulers print before a cause that is not specific.
 const UNEXPLAINED: &[&str] = &[
     "Failed to load BPF program",
     "Failed to attach struct ops",
     "Failed to attach non-struct_ops BPF programs",
 ];
 
-/// A failure whose reason is not told: the last line that says so, with the last of its causes.
-/// Whatever line tells a reason counts more, also one before it.
+/// A failure without a specific reason: its last line, with the last of its causes. Used only when no
+/// line has a reason.
 pub(super) fn unexplained(lines: &[&str]) -> Option<String> {
-    let told = |line: &&str| UNEXPLAINED.iter().any(|mark| line.contains(mark));
-    let at = lines.iter().rposition(told)?;
+    let is_failure = |line: &&str| UNEXPLAINED.iter().any(|mark| line.contains(mark));
+    let at = lines.iter().rposition(is_failure)?;
     let line = lines[at].trim();
     let causes = lines[at + 1..]
         .iter()
@@ -100,29 +100,27 @@ pub(super) fn unexplained(lines: &[&str]) -> Option<String> {
 }
 
 impl LoadFailure {
-    /// What this line tells, if it tells anything.
     pub(super) fn from_line(line: &str) -> Option<Self> {
-        let told = |marks: &[&str]| marks.iter().any(|mark| line.contains(mark));
+        let matches = |marks: &[&str]| marks.iter().any(|mark| line.contains(mark));
         MARKS
             .iter()
-            .find(|(_, marks)| told(marks))
+            .find(|(_, marks)| matches(marks))
             .map(|(failure, _)| *failure)
     }
 
-    /// The line before the last that says more than the last does: the verifier names its trouble
-    /// right before its statistics.
-    pub(super) fn complaint<'a>(self, lines: &[&'a str]) -> Option<&'a str> {
+    /// The line that has the verifier's reason: the one before its statistics.
+    pub(super) fn verifier_message<'a>(self, lines: &[&'a str]) -> Option<&'a str> {
         let (last, before) = lines.split_last()?;
         if self != Self::Verifier || !last.contains(LOG_END) {
             return None;
         }
-        let trouble = before.iter().rev().copied();
-        trouble
+        let lines = before.iter().rev().copied();
+        lines
             .take_while(|line| !line.contains(LOG_BEGIN))
             .find(|line| !line.starts_with("processed ") && !line.trim().is_empty())
     }
 
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Verifier => "LoadFailedVerifier",
             Self::Kconfig => "LoadFailedKconfig",
@@ -134,15 +132,15 @@ impl LoadFailure {
         }
     }
 
-    pub(super) fn sentence(self) -> &'static str {
+    pub(super) fn description(self) -> &'static str {
         match self {
             Self::Verifier => "the kernel's verifier refused its BPF program",
             Self::Kconfig => "it found no kernel configuration to read",
             Self::Btf => "it found no usable BTF of this kernel",
-            Self::Busy => "another scheduler holds the kernel",
+            Self::Busy => "another scheduler is attached",
             Self::KernelFunction => "this kernel lacks a function that it calls",
             Self::Permission => "it was not allowed to load BPF programs",
-            Self::Unexplained => "it could not load its BPF program and does not say why",
+            Self::Unexplained => "it could not load its BPF program and did not print a reason",
         }
     }
 
@@ -165,9 +163,9 @@ impl LoadFailure {
             }
             Self::Permission => "run it as root, in a privileged container",
             Self::Unexplained => {
-                "start it with its own flag for more words, mostly `--verbose`: libbpf then says \
-                 why; an `Invalid argument` mostly means that no kernel configuration can be read \
-                 in the container, /proc/config.gz or /boot/config-RELEASE"
+                "start it with its own flag for more output, in most cases `--verbose`: libbpf then \
+                 prints the reason; an `Invalid argument` mostly means that no kernel configuration \
+                 can be read in the container, /proc/config.gz or /boot/config-RELEASE"
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Whole outputs of schedulers, each a file under `tests/fixtures/last_words`, and what they mean.
+//! Recorded outputs of schedulers (`tests/fixtures/exit_output`) and the exit reason of each.
 
 use proptest::prelude::*;
 
@@ -6,17 +6,17 @@ use super::*;
 
 macro_rules! fixture {
     ($name:literal) => {
-        include_str!(concat!("../../tests/fixtures/last_words/", $name, ".txt"))
+        include_str!(concat!("../../tests/fixtures/exit_output/", $name, ".txt"))
     };
 }
 
-/// What was recorded in a virtual machine; see the README beside the files.
+/// Recorded in a virtual machine; see the README beside the files.
 macro_rules! recorded {
     ($name:literal) => {
         (
             $name,
             include_str!(concat!(
-                "../../tests/fixtures/last_words/6.18.15+deb13-cloud-amd64/",
+                "../../tests/fixtures/exit_output/6.18.15+deb13-cloud-amd64/",
                 $name,
                 ".txt"
             )),
@@ -25,7 +25,7 @@ macro_rules! recorded {
 }
 
 #[test]
-fn recorded_endings_are_understood() {
+fn recorded_exits_are_recognized() {
     use LoadFailure as Load;
     for ((name, output), reason, message) in [
         (
@@ -133,17 +133,16 @@ fn recorded_endings_are_understood() {
             "For more information, try '--help'.",
         ),
     ] {
-        let words = LastWords::parse(output).expect(name);
-        assert_eq!(words.reason, reason, "{name}");
-        assert_eq!(words.message, message, "{name}");
+        let exit = SchedulerExit::parse(output).expect(name);
+        assert_eq!(exit.reason, reason, "{name}");
+        assert_eq!(exit.message, message, "{name}");
     }
 }
 
-/// Some of the same ends were recorded on other kernels, whose words differ where they name
-/// processes.
+/// Some of the same exits were recorded on other kernels; the messages differ in process names.
 #[test]
-fn every_kernel_is_understood_alike() {
-    let all = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/last_words");
+fn every_kernel_gives_the_same_reasons() {
+    let all = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/exit_output");
     let known = std::path::Path::new(all).join("6.18.15+deb13-cloud-amd64");
     let inside = |folder: &std::path::Path| {
         let entries = std::fs::read_dir(folder).unwrap();
@@ -152,7 +151,7 @@ fn every_kernel_is_understood_alike() {
     };
     let reason = |path: &std::path::Path| {
         let output = std::fs::read_to_string(path).unwrap();
-        LastWords::parse(&output).unwrap().reason
+        SchedulerExit::parse(&output).unwrap().reason
     };
     let mut kernels = inside(all.as_ref());
     kernels.retain(|path| path.is_dir() && *path != known);
@@ -168,7 +167,7 @@ fn every_kernel_is_understood_alike() {
 }
 
 #[test]
-fn endings_that_no_lab_can_produce_are_understood() {
+fn exits_that_the_lab_cannot_produce_are_recognized() {
     use LoadFailure as Load;
     for (name, output, reason, message) in [
         (
@@ -221,46 +220,46 @@ fn endings_that_no_lab_can_produce_are_understood() {
             "libbpf: prog 'lab_init': BPF program load failed: -EPERM",
         ),
     ] {
-        let words = LastWords::parse(output).expect(name);
-        assert_eq!(words.reason, reason, "{name}");
-        assert_eq!(words.message, message, "{name}");
+        let exit = SchedulerExit::parse(output).expect(name);
+        assert_eq!(exit.reason, reason, "{name}");
+        assert_eq!(exit.message, message, "{name}");
     }
 }
 
 #[test]
-fn a_failure_without_a_cause_is_one_all_the_same() {
-    let words = LastWords::parse("Error: Failed to attach struct ops\nbye\n").unwrap();
+fn a_load_failure_without_a_cause_is_recognized() {
+    let exit = SchedulerExit::parse("Error: Failed to attach struct ops\nbye\n").unwrap();
     assert_eq!(
-        words.reason,
+        exit.reason,
         ExitReason::LoadFailed(LoadFailure::Unexplained)
     );
-    assert_eq!(words.message, "Error: Failed to attach struct ops");
+    assert_eq!(exit.message, "Error: Failed to attach struct ops");
 }
 
 #[test]
-fn silence_is_no_reason() {
-    assert_eq!(LastWords::parse(""), None);
-    assert_eq!(LastWords::parse(" \n\n"), None);
+fn an_empty_output_has_no_reason() {
+    assert_eq!(SchedulerExit::parse(""), None);
+    assert_eq!(SchedulerExit::parse(" \n\n"), None);
 }
 
 #[test]
-fn a_name_that_looks_like_an_exit_is_none() {
-    let words = LastWords::parse("R notEXIT: runnable task stall\n").unwrap();
-    assert!(matches!(words.reason, ExitReason::Unknown(_)), "{words:?}");
+fn an_exit_mark_inside_a_word_is_ignored() {
+    let exit = SchedulerExit::parse("R notEXIT: runnable task stall\n").unwrap();
+    assert!(matches!(exit.reason, ExitReason::Unknown(_)), "{exit:?}");
 }
 
 #[test]
-fn words_of_a_later_kernel_stay_what_they_are() {
-    let words = LastWords::parse("EXIT: eaten by a grue (in the dark)\n").unwrap();
+fn the_reason_of_a_later_kernel_is_kept_as_text() {
+    let exit = SchedulerExit::parse("EXIT: eaten by a grue (in the dark)\n").unwrap();
     assert_eq!(
-        words.reason,
+        exit.reason,
         ExitReason::Unknown("eaten by a grue".to_owned())
     );
-    assert_eq!(words.message, "in the dark");
+    assert_eq!(exit.message, "in the dark");
 }
 
 #[test]
-fn only_letting_go_is_benign_and_failures_have_a_remedy() {
+fn only_detaching_is_benign_and_failures_have_a_remedy() {
     for (text, benign) in [
         ("unregistered from user space", true),
         ("unregistered from BPF", true),
@@ -287,35 +286,35 @@ fn only_letting_go_is_benign_and_failures_have_a_remedy() {
 
 #[test]
 fn only_the_end_of_a_long_output_is_read() {
-    let noise = "é\n".repeat(LONGEST / 3 + 1);
-    let words = LastWords::parse(&format!("EXIT: runtime error\n{noise}")).unwrap();
-    assert_eq!(words.reason, ExitReason::Unknown("é".to_owned()));
-    let words = LastWords::parse(&format!("{noise}EXIT: runtime error\n")).unwrap();
-    assert_eq!(words.reason, ExitReason::RuntimeError);
+    let noise = "é\n".repeat(MAX_OUTPUT / 3 + 1);
+    let exit = SchedulerExit::parse(&format!("EXIT: runtime error\n{noise}")).unwrap();
+    assert_eq!(exit.reason, ExitReason::Unknown("é".to_owned()));
+    let exit = SchedulerExit::parse(&format!("{noise}EXIT: runtime error\n")).unwrap();
+    assert_eq!(exit.reason, ExitReason::RuntimeError);
 }
 
 #[test]
-fn machines_get_one_word() {
-    let words = LastWords::parse(recorded!("scx_lab-1.0.0-busy").1).unwrap();
+fn a_reason_is_serialized_as_its_name() {
+    let exit = SchedulerExit::parse(recorded!("scx_lab-1.0.0-busy").1).unwrap();
     assert_eq!(
-        serde_json::to_value(words).unwrap()["reason"],
+        serde_json::to_value(exit).unwrap()["reason"],
         "LoadFailedBusy"
     );
 }
 
 proptest! {
     #[test]
-    fn no_output_makes_it_stumble(output: String) {
-        if let Some(words) = LastWords::parse(&output) {
-            prop_assert!(!words.message.contains(char::is_control));
-            prop_assert!(!words.reason.to_string().contains(char::is_control));
+    fn parsing_never_panics(output: String) {
+        if let Some(exit) = SchedulerExit::parse(&output) {
+            prop_assert!(!exit.message.contains(char::is_control));
+            prop_assert!(!exit.reason.to_string().contains(char::is_control));
         }
     }
 
     #[test]
     fn what_follows_the_mark_is_never_dropped(reason in "[a-z ]{0,20}", message in "\\PC{0,300}") {
         let line = format!("12:00:00 [INFO] EXIT: {reason} ({message})");
-        let words = LastWords::parse(&line).unwrap();
-        prop_assert!(words.message.chars().count() <= 201);
+        let exit = SchedulerExit::parse(&line).unwrap();
+        prop_assert!(exit.message.chars().count() <= 201);
     }
 }

@@ -1,27 +1,26 @@
-//! The registry's host, with its port when it has one.
+//! The host of a registry, with an optional port.
 
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
-use super::ImageRefError;
+use super::error::ImageRefError;
 
-const LONGEST_NAME: usize = 253;
-const LONGEST_LABEL: usize = 63;
+const MAX_NAME: usize = 253;
+const MAX_LABEL: usize = 63;
 
 /// `ghcr.io`, `localhost:5000`, `192.0.2.1`, `[2001:db8::1]:5000`; always in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RegistryHost(String);
 
 impl RegistryHost {
-    /// As it stands in a reference.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the part before a reference's first `/` is meant as a host at all, by the rule that
-    /// every tool follows: it has a dot or a colon, or it is `localhost`.
-    pub(super) fn is_meant(text: &str) -> bool {
+    /// Whether the part before a reference's first `/` is a host and not the beginning of a path, by the
+    /// rule of all tools: it has a dot or a colon, or it is `localhost`.
+    pub(super) fn is_host(text: &str) -> bool {
         text.contains(['.', ':']) || text.eq_ignore_ascii_case("localhost")
     }
 }
@@ -36,7 +35,7 @@ impl FromStr for RegistryHost {
     type Err = ImageRefError;
 
     fn from_str(text: &str) -> Result<Self, ImageRefError> {
-        let good = match text.strip_prefix('[') {
+        let is_valid = match text.strip_prefix('[') {
             Some(rest) => rest
                 .split_once(']')
                 .is_some_and(|(ip, rest)| is_ipv6(ip) && is_port_or_nothing(rest)),
@@ -45,12 +44,13 @@ impl FromStr for RegistryHost {
                 is_name(name) && is_port_or_nothing(port)
             }
         };
-        good.then(|| Self(text.to_ascii_lowercase()))
+        is_valid
+            .then(|| Self(text.to_ascii_lowercase()))
             .ok_or_else(|| ImageRefError::Host(text.to_owned()))
     }
 }
 
-/// A zone (`%eth0`) names an interface of one machine and has no place in a reference.
+/// Without a zone (`%eth0`): it names an interface of one machine.
 fn is_ipv6(text: &str) -> bool {
     text.parse::<Ipv6Addr>().is_ok()
 }
@@ -64,12 +64,12 @@ fn is_port_or_nothing(text: &str) -> bool {
 }
 
 fn is_name(text: &str) -> bool {
-    text.len() <= LONGEST_NAME && text.split('.').all(is_label)
+    text.len() <= MAX_NAME && text.split('.').all(is_label)
 }
 
 fn is_label(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    (1..=LONGEST_LABEL).contains(&text.len())
+    (1..=MAX_LABEL).contains(&text.len())
         && text.bytes().all(inner)
         && !text.starts_with('-')
         && !text.ends_with('-')

@@ -1,14 +1,14 @@
-//! A registry's host and a path on it: everything about an image but its version.
+//! A repository of a registry: its host and a path. All of an image reference but tag and digest.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::{ImageRefError, RegistryHost};
+use super::error::ImageRefError;
+use super::host::RegistryHost;
 
-const LONGEST_PATH: usize = 255;
+const MAX_PATH: usize = 255;
 const DOCKER_HUB: &str = "docker.io";
 
-/// Where the versions of one image live.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Repository {
     host: RegistryHost,
@@ -16,12 +16,11 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The registry.
     pub fn host(&self) -> &RegistryHost {
         &self.host
     }
 
-    /// The path on that registry, without a leading `/`.
+    /// Without a leading `/`.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -38,25 +37,28 @@ impl FromStr for Repository {
 
     fn from_str(text: &str) -> Result<Self, ImageRefError> {
         let (host, path) = text.split_once('/').ok_or(ImageRefError::NoHost)?;
-        if !RegistryHost::is_meant(host) {
+        if !RegistryHost::is_host(host) {
             return Err(ImageRefError::NoHost);
         }
         let host = host.parse::<RegistryHost>()?;
         let official = host.as_str() == DOCKER_HUB && !path.contains('/');
-        let whole = if official {
+        let full_path = if official {
             format!("library/{path}")
         } else {
             path.to_owned()
         };
-        // The whole is measured, so that what is printed can be parsed again.
-        if whole.len() > LONGEST_PATH || !whole.split('/').all(is_component) {
+        // The full path is measured, so that the printed reference can be parsed again.
+        if full_path.len() > MAX_PATH || !full_path.split('/').all(is_component) {
             return Err(ImageRefError::Path(path.to_owned()));
         }
-        Ok(Self { host, path: whole })
+        Ok(Self {
+            host,
+            path: full_path,
+        })
     }
 }
 
-/// Words of lower-case letters and digits, with one '.', one or two '_', or any '-' between them.
+/// Groups of lower-case letters and digits, with one '.', one or two '_', or any '-' between them.
 fn is_component(text: &str) -> bool {
     let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = text.as_bytes();

@@ -1,23 +1,21 @@
-//! A name that a registry may move to other content at any time.
+//! A tag: a name that a registry may move to other content at any time.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::ImageRefError;
+use super::error::ImageRefError;
 
-const LONGEST: usize = 128;
+const MAX_LENGTH: usize = 128;
 
-/// A tag of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(String);
 
 impl Tag {
-    /// What is meant when nothing is said.
+    /// The tag of a reference that has neither a tag nor a digest.
     pub fn latest() -> Self {
         Self("latest".to_owned())
     }
 
-    /// The tag as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -33,12 +31,13 @@ impl FromStr for Tag {
     type Err = ImageRefError;
 
     fn from_str(text: &str) -> Result<Self, ImageRefError> {
-        let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        let later = |byte: u8| word(byte) || byte == b'.' || byte == b'-';
-        let good = text.len() <= LONGEST
-            && text.bytes().next().is_some_and(word)
+        let first = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let later = |byte: u8| first(byte) || byte == b'.' || byte == b'-';
+        let is_valid = text.len() <= MAX_LENGTH
+            && text.bytes().next().is_some_and(first)
             && text.bytes().all(later);
-        good.then(|| Self(text.to_owned()))
+        is_valid
+            .then(|| Self(text.to_owned()))
             .ok_or_else(|| ImageRefError::Tag(text.to_owned()))
     }
 }

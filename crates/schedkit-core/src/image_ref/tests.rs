@@ -1,13 +1,14 @@
-//! What is a reference and what is not; printing and parsing are each other's inverse.
+//! Accepted and refused references; printing and parsing are inverse.
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::digest::DigestError;
 
 const HEX: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 #[test]
-fn what_is_taken_is_printed_in_full() {
+fn an_accepted_reference_is_printed_in_full() {
     for (text, printed) in [
         (
             "ghcr.io/schedkit/scx_lavd",
@@ -38,8 +39,8 @@ fn what_is_taken_is_printed_in_full() {
 }
 
 #[test]
-fn what_is_refused_says_why() {
-    let long = format!("a.b/{}", "c".repeat(LONGEST));
+fn a_refused_reference_has_its_error() {
+    let long = format!("a.b/{}", "c".repeat(MAX_LENGTH));
     for (text, error) in [
         ("", ImageRefError::Empty),
         (&long, ImageRefError::TooLong),
@@ -89,7 +90,7 @@ fn a_path_that_is_too_long_only_in_full_is_refused() {
 }
 
 #[test]
-fn another_tag_forgets_the_digest() {
+fn another_tag_drops_the_digest() {
     let image = format!("a.b/c:1@sha256:{HEX}");
     let image = image.parse::<ImageRef>().unwrap();
     assert_eq!(image.with_tag("2".parse().unwrap()).to_string(), "a.b/c:2");
@@ -97,7 +98,7 @@ fn another_tag_forgets_the_digest() {
 
 proptest! {
     #[test]
-    fn printed_and_parsed_is_the_same(
+    fn display_and_parse_round_trip(
         host in r"([a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?\.){1,3}[a-z]{2,5}(:[1-9][0-9]{0,3})?|\[::1\](:5000)?|localhost",
         path in r"[a-z0-9]{1,8}((\.|_|__|-{1,3})[a-z0-9]{1,4}){0,3}(/[a-z0-9]{1,8}){0,3}",
         version in r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,20})?(@sha256:[0-9a-f]{64})?",
@@ -108,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_stumble(text in r"\PC*|[a-c./:@\[\]_-]{0,40}") {
+    fn parsing_never_panics(text in r"\PC*|[a-c./:@\[\]_-]{0,40}") {
         if let Ok(image) = text.parse::<ImageRef>() {
             prop_assert_eq!(image.to_string().parse::<ImageRef>(), Ok(image));
         }

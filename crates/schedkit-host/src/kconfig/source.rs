@@ -1,5 +1,5 @@
-//! Where a kernel's configuration can be read, and reading it: packed or plain, never without a
-//! limit.
+//! The files in which a kernel's configuration may be, and reading them, compressed or plain, up to
+//! a size limit.
 
 use flate2::read::GzDecoder;
 use schedkit_core::KernelRelease;
@@ -9,14 +9,12 @@ use crate::fact::Fact;
 use crate::root::HostRoot;
 use crate::small_file;
 
-/// Ten times the biggest configuration seen, so that a few bytes cannot unpack into a machine's
-/// whole memory.
+/// Ten times the biggest configuration seen. Keeps a small compressed file from filling the memory.
 const LIMIT: usize = 4 << 20;
 
-/// One place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// `/proc/config.gz`: the kernel itself.
+pub enum ConfigSource {
+    /// `/proc/config.gz`.
     Proc,
     /// `/boot/config-RELEASE`.
     Boot(KernelRelease),
@@ -24,11 +22,11 @@ pub enum Source {
     Modules(KernelRelease),
 }
 
-impl Source {
-    /// All places where the configuration of this release may be, best first.
+impl ConfigSource {
+    /// All files where the configuration of this release may be, the best first.
     pub(super) fn all(release: Option<&KernelRelease>) -> Vec<Self> {
         let mut all = vec![Self::Proc];
-        // A release is part of a path here: one with a slash would lead elsewhere.
+        // The release becomes part of a path: one with a slash would leave the folder.
         if let Some(release) = release.filter(|release| !release.as_str().contains('/')) {
             all.push(Self::Boot(release.clone()));
             all.push(Self::Modules(release.clone()));
@@ -45,8 +43,7 @@ impl Source {
         }
     }
 
-    /// Whether libbpf looks there, too.
-    pub fn is_seen_by_libbpf(&self) -> bool {
+    pub fn is_read_by_libbpf(&self) -> bool {
         match self {
             Self::Proc | Self::Boot(_) => true,
             Self::Modules(_) => false,
@@ -56,27 +53,28 @@ impl Source {
     pub(super) fn read(&self, root: &HostRoot) -> Fact<String> {
         let path = root.path(&self.path());
         match self {
-            Self::Proc => small_file::bytes(&path, LIMIT).and_then(|packed| unpack(&packed, LIMIT)),
+            Self::Proc => small_file::bytes(&path, LIMIT)
+                .and_then(|compressed| decompress(&compressed, LIMIT)),
             Self::Boot(_) | Self::Modules(_) => small_file::text(&path, LIMIT),
         }
     }
 }
 
-impl Serialize for Source {
+impl Serialize for ConfigSource {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.path())
     }
 }
 
-/// The text of at most `limit` bytes in a gzip file.
-fn unpack(packed: &[u8], limit: usize) -> Fact<String> {
-    match small_file::drain(GzDecoder::new(packed), limit + 1) {
+/// Decompresses a gzip file to a text of at most `limit` bytes.
+fn decompress(compressed: &[u8], limit: usize) -> Fact<String> {
+    match small_file::read_up_to(GzDecoder::new(compressed), limit + 1) {
         Err(error) => Fact::Unreadable(error.to_string()),
         Ok(bytes) if bytes.len() > limit => {
-            Fact::Unreadable(format!("it unpacks to more than {limit} bytes"))
+            Fact::Unreadable(format!("it decompresses to more than {limit} bytes"))
         }
         Ok(bytes) => {
-            String::from_utf8(bytes).map_or_else(|_| Fact::strange("it is no text"), Fact::Known)
+            String::from_utf8(bytes).map_or_else(|_| Fact::malformed("it is not text"), Fact::Known)
         }
     }
 }
@@ -90,46 +88,49 @@ mod tests {
 
     use super::*;
 
-    fn pack(bytes: &[u8]) -> Vec<u8> {
+    fn compress(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
     }
 
     #[test]
-    fn what_was_packed_is_unpacked() {
-        let packed = pack(b"CONFIG_BPF=y\n");
+    fn a_compressed_text_is_decompressed() {
+        let compressed = compress(b"CONFIG_BPF=y\n");
         assert_eq!(
-            unpack(&packed, 13),
+            decompress(&compressed, 13),
             Fact::Known("CONFIG_BPF=y\n".to_owned())
         );
-        assert!(matches!(unpack(&packed, 12), Fact::Unreadable(_)));
+        assert!(matches!(decompress(&compressed, 12), Fact::Unreadable(_)));
         assert!(matches!(
-            unpack(&packed[..packed.len() - 9], 13),
+            decompress(&compressed[..compressed.len() - 9], 13),
             Fact::Unreadable(_)
         ));
-        assert!(matches!(unpack(b"plain", 13), Fact::Unreadable(_)));
-        assert!(matches!(unpack(&pack(&[0xff]), 13), Fact::Strange(_)));
+        assert!(matches!(decompress(b"plain", 13), Fact::Unreadable(_)));
+        assert!(matches!(
+            decompress(&compress(&[0xff]), 13),
+            Fact::Malformed(_)
+        ));
     }
 
     #[test]
-    fn a_bomb_does_not_go_off() {
-        let bomb = pack(&vec![b' '; LIMIT + 1]);
+    fn a_decompression_bomb_is_refused() {
+        let bomb = compress(&vec![b' '; LIMIT + 1]);
         assert!(bomb.len() < LIMIT / 100);
-        assert!(matches!(unpack(&bomb, LIMIT), Fact::Unreadable(_)));
+        assert!(matches!(decompress(&bomb, LIMIT), Fact::Unreadable(_)));
     }
 
     #[test]
-    fn a_release_never_leads_elsewhere() {
+    fn a_release_with_a_slash_is_not_used() {
         let release = "6.1/../../etc".parse().unwrap();
-        assert_eq!(Source::all(Some(&release)), [Source::Proc]);
-        assert_eq!(Source::all(None), [Source::Proc]);
+        assert_eq!(ConfigSource::all(Some(&release)), [ConfigSource::Proc]);
+        assert_eq!(ConfigSource::all(None), [ConfigSource::Proc]);
     }
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_stumble(bytes: Vec<u8>) {
-            let _ = unpack(&bytes, 1000);
+        fn parsing_never_panics(bytes: Vec<u8>) {
+            let _ = decompress(&bytes, 1000);
         }
     }
 }

@@ -1,56 +1,53 @@
-//! Checks of what an image demands of the machine. Asked only when an image is meant.
+//! Checks of the requirements of an image. Made only when there is an image.
 
+use super::outcome::Outcome;
+use super::requirements::{ImageRequirements, MinKernel, Requirements};
 use crate::architecture::Architecture;
 use crate::fact::Fact;
-use crate::preflight::{ImageNeeds, KernelFloor, Requirements, Verdict};
 use crate::snapshot::HostSnapshot;
 
-pub(super) fn kernel(snapshot: &HostSnapshot, requirements: &Requirements) -> Verdict {
-    let Some(ImageNeeds { kernel, .. }) = &requirements.image else {
-        return Verdict::skip("no image is meant");
+pub(super) fn kernel(snapshot: &HostSnapshot, requirements: &Requirements) -> Outcome {
+    let Some(ImageRequirements { min_kernel, .. }) = &requirements.image else {
+        return Outcome::skip("no image is meant");
     };
-    let floor = match kernel {
-        KernelFloor::Release(floor) => floor,
-        KernelFloor::Unstated => return Verdict::skip("the image names no oldest kernel"),
-        KernelFloor::Strange(text) => {
-            return Verdict::skip(format!("the image wants kernel {text:?}, which is none"));
+    let minimum = match min_kernel {
+        MinKernel::Release(minimum) => minimum,
+        MinKernel::Unspecified => return Outcome::skip("the image names no oldest kernel"),
+        MinKernel::Malformed(text) => {
+            return Outcome::skip(format!("the image wants kernel {text:?}, which is none"));
         }
     };
     match &snapshot.kernel.release {
-        Fact::Known(release) if release.numbers() >= floor.numbers() => {
-            Verdict::pass(format!("{release}; the image wants {floor} or newer"))
+        Fact::Known(release) if release.numbers() >= minimum.numbers() => {
+            Outcome::pass(format!("{release}; the image wants {minimum} or newer"))
         }
-        Fact::Known(release) => Verdict::fail(
-            format!("{release}; the image wants {floor} or newer"),
-            format!("boot a kernel of {floor} or newer, or use an older version of the scheduler"),
+        Fact::Known(release) => Outcome::fail(
+            format!("{release}; the image wants {minimum} or newer"),
+            format!(
+                "boot a kernel of {minimum} or newer, or use an older version of the scheduler"
+            ),
         ),
-        unknown => Verdict::Skip(format!(
-            "/proc/sys/kernel/osrelease {}",
-            unknown.trouble().unwrap_or_default()
-        )),
+        unknown => Outcome::skip_unknown("/proc/sys/kernel/osrelease", unknown),
     }
 }
 
-pub(super) fn architecture(snapshot: &HostSnapshot, requirements: &Requirements) -> Verdict {
-    let Some(ImageNeeds { architectures, .. }) = &requirements.image else {
-        return Verdict::skip("no image is meant");
+pub(super) fn architecture(snapshot: &HostSnapshot, requirements: &Requirements) -> Outcome {
+    let Some(ImageRequirements { architectures, .. }) = &requirements.image else {
+        return Outcome::skip("no image is meant");
     };
     if architectures.is_empty() {
-        return Verdict::skip("the image does not say which machines it was made for");
+        return Outcome::skip("the image does not say which machines it was made for");
     }
     let names: Vec<&str> = architectures.iter().map(Architecture::as_str).collect();
     let names = names.join(", ");
     match &snapshot.architecture {
         Fact::Known(machine) if architectures.contains(machine) => {
-            Verdict::pass(machine.to_string())
+            Outcome::pass(machine.to_string())
         }
-        Fact::Known(machine) => Verdict::fail(
+        Fact::Known(machine) => Outcome::fail(
             format!("this machine is {machine}; the image was made for {names}"),
             format!("use an image that was made for {machine}"),
         ),
-        unknown => Verdict::Skip(format!(
-            "/proc/sys/kernel/arch {}",
-            unknown.trouble().unwrap_or_default()
-        )),
+        unknown => Outcome::skip_unknown("/proc/sys/kernel/arch", unknown),
     }
 }

@@ -1,16 +1,17 @@
-//! Checks of the kernel itself: is it new enough, was it built and set up for schedulers.
+//! Checks of the kernel: version, configuration, BTF, JIT, lockdown, PREEMPT_RT.
 
+use super::outcome::{Outcome, describe};
+use super::requirements::Requirements;
 use crate::fact::Fact;
 use crate::kconfig::KernelConfig;
 use crate::kernel::BpfJit;
 use crate::lockdown::Lockdown;
-use crate::preflight::{Requirements, Verdict};
 use crate::snapshot::HostSnapshot;
 
-/// The first kernel that may have sched_ext.
-const FLOOR: [u32; 3] = [6, 12, 0];
-/// Without any of these no scheduler loads.
-const OPTIONS: &[&str] = &[
+/// Mainline has sched_ext from here on; a distribution may have disabled it.
+const MIN_KERNEL: [u32; 3] = [6, 12, 0];
+/// Every scheduler needs all of these.
+const REQUIRED_OPTIONS: &[&str] = &[
     "BPF",
     "BPF_SYSCALL",
     "BPF_JIT",
@@ -18,123 +19,115 @@ const OPTIONS: &[&str] = &[
     "SCHED_CLASS_EXT",
 ];
 
-pub(super) fn version(snapshot: &HostSnapshot, _: &Requirements) -> Verdict {
+pub(super) fn version(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     match &snapshot.kernel.release {
-        Fact::Known(release) if release.numbers() >= FLOOR => Verdict::pass(release.as_str()),
-        Fact::Known(release) => Verdict::fail(
+        Fact::Known(release) if release.numbers() >= MIN_KERNEL => Outcome::pass(release.as_str()),
+        Fact::Known(release) => Outcome::fail(
             release.as_str(),
             "boot a kernel of 6.12 or newer that has CONFIG_SCHED_CLASS_EXT=y",
         ),
-        unknown => skip("/proc/sys/kernel/osrelease", unknown),
+        unknown => Outcome::skip_unknown("/proc/sys/kernel/osrelease", unknown),
     }
 }
 
-pub(super) fn sched_ext(snapshot: &HostSnapshot, _: &Requirements) -> Verdict {
+pub(super) fn sched_ext(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     match &snapshot.sched_ext {
-        Fact::Known(sched_ext) => Verdict::pass(match &sched_ext.state {
+        Fact::Known(sched_ext) => Outcome::pass(match &sched_ext.state {
             Fact::Known(state) => format!("its state is {:?}", state.as_str()),
-            unknown => saying("/sys/kernel/sched_ext/state", unknown),
+            unknown => describe("/sys/kernel/sched_ext/state", unknown),
         }),
-        missing => Verdict::fail(
-            saying("/sys/kernel/sched_ext", missing),
+        missing => Outcome::fail(
+            describe("/sys/kernel/sched_ext", missing),
             "boot a kernel with CONFIG_SCHED_CLASS_EXT=y, and make sure that /sys is mounted",
         ),
     }
 }
 
-pub(super) fn btf(snapshot: &HostSnapshot, _: &Requirements) -> Verdict {
+pub(super) fn btf(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     match &snapshot.btf {
-        Fact::Known(btf) => Verdict::pass(format!("version {}", btf.version)),
-        missing => Verdict::fail(
-            saying("/sys/kernel/btf/vmlinux", missing),
+        Fact::Known(btf) => Outcome::pass(format!("version {}", btf.version)),
+        missing => Outcome::fail(
+            describe("/sys/kernel/btf/vmlinux", missing),
             "boot a kernel with CONFIG_DEBUG_INFO_BTF=y, and make sure that /sys is mounted",
         ),
     }
 }
 
-pub(super) fn config(snapshot: &HostSnapshot, _: &Requirements) -> Verdict {
+pub(super) fn config(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     let config = match &snapshot.config {
         Fact::Known(config) => config,
-        unknown => return skip("the kernel's configuration", unknown),
+        unknown => return Outcome::skip_unknown("the kernel's configuration", unknown),
     };
     let missing = missing(config);
     if missing.is_empty() {
-        return Verdict::pass(format!("all set in {}", config.source.path()));
+        return Outcome::pass(format!("all set in {}", config.source.path()));
     }
-    Verdict::fail(
+    Outcome::fail(
         format!("{} not set in {}", missing.join(", "), config.source.path()),
         format!("boot a kernel with {}=y", missing.join("=y, ")),
     )
 }
 
-pub(super) fn config_file(snapshot: &HostSnapshot, _: &Requirements) -> Verdict {
+pub(super) fn config_file(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     const REMEDY: &str = "install the file that belongs to the running kernel as \
                           /boot/config-RELEASE, or boot a kernel with CONFIG_IKCONFIG_PROC=y";
     match &snapshot.config {
-        Fact::Known(config) if config.source.is_seen_by_libbpf() => {
-            Verdict::pass(config.source.path())
+        Fact::Known(config) if config.source.is_read_by_libbpf() => {
+            Outcome::pass(config.source.path())
         }
-        Fact::Known(config) => Verdict::fail(
+        Fact::Known(config) => Outcome::fail(
             format!(
                 "it is in {} only, where libbpf does not look",
                 config.source.path()
             ),
             REMEDY,
         ),
-        missing => Verdict::fail(saying("the kernel's configuration", missing), REMEDY),
+        missing => Outcome::fail(describe("the kernel's configuration", missing), REMEDY),
     }
 }
 
-pub(super) fn bpf_jit(snapshot: &HostSnapshot, _: &Requirements) -> Verdict {
+pub(super) fn bpf_jit(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     match &snapshot.kernel.bpf_jit {
-        Fact::Known(BpfJit::On) => Verdict::pass("net.core.bpf_jit_enable is 1"),
-        Fact::Known(BpfJit::Debug) => Verdict::pass("net.core.bpf_jit_enable is 2"),
-        Fact::Known(BpfJit::Off) => Verdict::fail(
+        Fact::Known(BpfJit::On) => Outcome::pass("net.core.bpf_jit_enable is 1"),
+        Fact::Known(BpfJit::Debug) => Outcome::pass("net.core.bpf_jit_enable is 2"),
+        Fact::Known(BpfJit::Off) => Outcome::fail(
             "net.core.bpf_jit_enable is 0",
             "run `sysctl net.core.bpf_jit_enable=1` and keep it in /etc/sysctl.d",
         ),
         Fact::Known(BpfJit::Unknown(text)) => {
-            Verdict::skip(format!("net.core.bpf_jit_enable is {text:?}"))
+            Outcome::skip(format!("net.core.bpf_jit_enable is {text:?}"))
         }
-        unknown => skip("net.core.bpf_jit_enable", unknown),
+        unknown => Outcome::skip_unknown("net.core.bpf_jit_enable", unknown),
     }
 }
 
-pub(super) fn lockdown(snapshot: &HostSnapshot, _: &Requirements) -> Verdict {
+pub(super) fn lockdown(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     match &snapshot.lockdown {
         Fact::Known(mode @ (Lockdown::None | Lockdown::Integrity)) => {
-            Verdict::pass(format!("lockdown is {:?}", mode.as_str()))
+            Outcome::pass(format!("lockdown is {:?}", mode.as_str()))
         }
-        Fact::Known(Lockdown::Confidentiality) => Verdict::fail(
+        Fact::Known(Lockdown::Confidentiality) => Outcome::fail(
             "lockdown is \"confidentiality\"",
             "start the kernel with lockdown=integrity or without lockdown",
         ),
-        Fact::Known(Lockdown::Unknown(mode)) => Verdict::skip(format!("lockdown is {mode:?}")),
-        Fact::Absent => Verdict::pass("no lockdown"),
-        unknown => skip("/sys/kernel/security/lockdown", unknown),
+        Fact::Known(Lockdown::Unknown(mode)) => Outcome::skip(format!("lockdown is {mode:?}")),
+        Fact::Absent => Outcome::pass("no lockdown"),
+        unknown => Outcome::skip_unknown("/sys/kernel/security/lockdown", unknown),
     }
 }
 
-pub(super) fn preempt_rt(snapshot: &HostSnapshot, _: &Requirements) -> Verdict {
+pub(super) fn preempt_rt(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     match &snapshot.kernel.realtime {
-        Fact::Known(false) => Verdict::pass("it is not"),
-        Fact::Known(true) => Verdict::fail(
+        Fact::Known(false) => Outcome::pass("it is not"),
+        Fact::Known(true) => Outcome::fail(
             "it is one: real-time tasks stay out of a scheduler's hands and can starve it into a stall",
             "try the scheduler under your real-time load before you rely on it, or boot an ordinary kernel",
         ),
-        unknown => skip("/proc/sys/kernel/version", unknown),
+        unknown => Outcome::skip_unknown("/proc/sys/kernel/version", unknown),
     }
 }
 
 fn missing(config: &KernelConfig) -> Vec<String> {
-    let unset = OPTIONS.iter().filter(|option| !config.has(option));
+    let unset = REQUIRED_OPTIONS.iter().filter(|option| !config.has(option));
     unset.map(|option| format!("CONFIG_{option}")).collect()
-}
-
-fn skip<T>(name: &str, unknown: &Fact<T>) -> Verdict {
-    Verdict::Skip(saying(name, unknown))
-}
-
-fn saying<T>(name: &str, unknown: &Fact<T>) -> String {
-    format!("{name} {}", unknown.trouble().unwrap_or_default())
 }

@@ -1,73 +1,61 @@
-//! What a machine is held against: the container runtimes that were asked, and what an image
-//! demands.
-//!
-//! Given in as facts: nothing here connects to a socket or asks a registry.
+//! What the checks need beside the machine: the state of the container runtimes and the requirements
+//! of an image. The caller connects to sockets and reads registries.
 
-use schedkit_core::{KernelRelease, foreign};
+use schedkit_core::{KernelRelease, sanitize};
 
 use crate::architecture::Architecture;
 
-/// What is needed beside a fitting kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirements {
-    /// Podman's API.
     pub podman: Socket,
-    /// containerd's API.
     pub containerd: Socket,
-    /// The image that is to run, when one is meant.
-    pub image: Option<ImageNeeds>,
+    /// Of the image that is to run, if there is one.
+    pub image: Option<ImageRequirements>,
 }
 
-/// A runtime's socket and whether somebody answered there.
+/// The API socket of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Socket {
-    /// Its path.
     pub path: String,
-    /// What happened when it was tried.
-    pub reach: Reach,
+    pub reachability: Reachability,
 }
 
-/// What happened when a socket was tried.
+/// The result of connecting to a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// Somebody answered.
+pub enum Reachability {
     Reachable,
-    /// Nobody did; why, as the end of a sentence.
+    /// With the reason.
     Unreachable(String),
-    /// It was not tried.
-    Untried,
+    NotChecked,
 }
 
-/// What an image says that it needs.
+/// The requirements in the labels and the configuration of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImageNeeds {
-    /// The oldest kernel.
-    pub kernel: KernelFloor,
-    /// The machines that it was built for; none when it does not say.
+pub struct ImageRequirements {
+    pub min_kernel: MinKernel,
+    /// Empty when the image does not name any.
     pub architectures: Vec<Architecture>,
 }
 
-/// The oldest kernel that an image runs on, from its label.
+/// The minimum kernel of an image, from its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KernelFloor {
-    /// It does not say.
-    Unstated,
-    /// This one.
+pub enum MinKernel {
+    Unspecified,
     Release(KernelRelease),
-    /// It says something that is no kernel release; brief and printable.
-    Strange(String),
+    /// The label is not a kernel release; shortened and printable.
+    Malformed(String),
 }
 
-impl KernelFloor {
-    /// From the text of the label `org.schedkit.scheduler.kernel.min-version`.
+impl MinKernel {
+    /// Parses the label `org.schedkit.scheduler.kernel.min-version`.
     pub fn parse(label: &str) -> Self {
         let text = label.trim();
         if text.is_empty() {
-            return Self::Unstated;
+            return Self::Unspecified;
         }
         match text.strip_prefix('v').unwrap_or(text).parse() {
             Ok(release) => Self::Release(release),
-            Err(_) => Self::Strange(foreign::brief(text)),
+            Err(_) => Self::Malformed(sanitize::brief(text)),
         }
     }
 }
@@ -77,15 +65,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_floor_is_a_release_or_says_what_it_is() {
-        let release = |text: &str| KernelFloor::Release(text.parse().unwrap());
-        for (label, floor) in [
+    fn a_label_is_a_release_or_kept_as_text() {
+        let release = |text: &str| MinKernel::Release(text.parse().unwrap());
+        for (label, expected) in [
             ("6.12", release("6.12")),
             (" v6.14.2\n", release("6.14.2")),
-            ("", KernelFloor::Unstated),
-            ("new", KernelFloor::Strange("new".to_owned())),
+            ("", MinKernel::Unspecified),
+            ("new", MinKernel::Malformed("new".to_owned())),
         ] {
-            assert_eq!(KernelFloor::parse(label), floor, "{label:?}");
+            assert_eq!(MinKernel::parse(label), expected, "{label:?}");
         }
     }
 }

@@ -1,41 +1,45 @@
-//! Checks of the container runtimes, from what was seen when their sockets were tried.
+//! Checks of the container runtimes, from the result of connecting to their sockets.
 
-use crate::preflight::{Reach, Requirements, Socket, Verdict};
+use super::outcome::Outcome;
+use super::requirements::{Reachability, Requirements, Socket};
 use crate::snapshot::HostSnapshot;
 
-const PODMAN: &str = "run `systemctl enable --now podman.socket`, or use containerd";
-const CONTAINERD: &str = "run `systemctl enable --now containerd`, or use Podman";
+const PODMAN_REMEDY: &str = "run `systemctl enable --now podman.socket`, or use containerd";
+const CONTAINERD_REMEDY: &str = "run `systemctl enable --now containerd`, or use Podman";
 
-pub(super) fn podman(_: &HostSnapshot, requirements: &Requirements) -> Verdict {
-    answers(&requirements.podman, PODMAN)
+pub(super) fn podman(_: &HostSnapshot, requirements: &Requirements) -> Outcome {
+    check_socket(&requirements.podman, PODMAN_REMEDY)
 }
 
-pub(super) fn containerd(_: &HostSnapshot, requirements: &Requirements) -> Verdict {
-    answers(&requirements.containerd, CONTAINERD)
+pub(super) fn containerd(_: &HostSnapshot, requirements: &Requirements) -> Outcome {
+    check_socket(&requirements.containerd, CONTAINERD_REMEDY)
 }
 
-pub(super) fn any(_: &HostSnapshot, requirements: &Requirements) -> Verdict {
+pub(super) fn any(_: &HostSnapshot, requirements: &Requirements) -> Outcome {
     let sockets = [&requirements.podman, &requirements.containerd];
     if let Some(socket) = sockets
         .iter()
-        .find(|socket| socket.reach == Reach::Reachable)
+        .find(|socket| socket.reachability == Reachability::Reachable)
     {
-        return Verdict::pass(&socket.path);
+        return Outcome::pass(&socket.path);
     }
-    if sockets.iter().any(|socket| socket.reach == Reach::Untried) {
-        return Verdict::skip("not all of them were tried");
+    if sockets
+        .iter()
+        .any(|socket| socket.reachability == Reachability::NotChecked)
+    {
+        return Outcome::skip("not all of them were tried");
     }
-    Verdict::fail(
+    Outcome::fail(
         "neither does",
         "install Podman and run `systemctl enable --now podman.socket`, or install containerd and run `systemctl enable --now containerd`",
     )
 }
 
-fn answers(socket: &Socket, remedy: &str) -> Verdict {
-    let Socket { path, reach } = socket;
-    match reach {
-        Reach::Reachable => Verdict::pass(path),
-        Reach::Unreachable(why) => Verdict::fail(format!("{path}: {why}"), remedy),
-        Reach::Untried => Verdict::skip(format!("{path} was not tried")),
+fn check_socket(socket: &Socket, remedy: &str) -> Outcome {
+    let Socket { path, reachability } = socket;
+    match reachability {
+        Reachability::Reachable => Outcome::pass(path),
+        Reachability::Unreachable(why) => Outcome::fail(format!("{path}: {why}"), remedy),
+        Reachability::NotChecked => Outcome::skip(format!("{path} was not tried")),
     }
 }

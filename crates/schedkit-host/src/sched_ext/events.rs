@@ -1,12 +1,12 @@
-//! The attached scheduler's counters: one `NAME NUMBER` a line.
+//! The counters of the attached scheduler: one `NAME NUMBER` per line.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// More than any kernel has; what comes after is left out.
-const MOST: usize = 256;
-const LONGEST_NAME: usize = 64;
+/// More than any kernel has; the rest is ignored.
+const MAX_COUNTERS: usize = 256;
+const MAX_NAME: usize = 64;
 
 /// Counters by the kernel's names, such as `SCX_EV_DISPATCH_KEEP_LAST`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -14,17 +14,22 @@ const LONGEST_NAME: usize = 64;
 pub struct Events(BTreeMap<String, u64>);
 
 impl Events {
-    /// Lines that are no counters are passed over: a later kernel may say more.
+    /// Ignores lines that are not counters: a later kernel may have more.
     pub fn parse(text: &str) -> Self {
-        Self(text.lines().filter_map(counter).take(MOST).collect())
+        Self(
+            text.lines()
+                .filter_map(counter)
+                .take(MAX_COUNTERS)
+                .collect(),
+        )
     }
 
-    /// One counter, if this kernel has it.
+    /// `None` when this kernel does not have the counter.
     pub fn get(&self, name: &str) -> Option<u64> {
         self.0.get(name).copied()
     }
 
-    /// All of them, by name.
+    /// Sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, count)| (name.as_str(), *count))
     }
@@ -32,8 +37,8 @@ impl Events {
 
 fn counter(line: &str) -> Option<(String, u64)> {
     let (name, count) = line.trim().split_once(' ')?;
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let is_name = !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(plain);
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let is_name = !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(is_valid);
     let count = count.trim().parse().ok()?;
     is_name.then(|| (name.to_owned(), count))
 }
@@ -45,9 +50,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_are_read_and_the_rest_passed_over() {
+    fn counters_are_parsed_and_other_lines_ignored() {
         let events = Events::parse(
-            "SCX_EV_A 0\nSCX_EV_B 18446744073709551615\n\n# words\nSCX_EV_C -1\nSCX\u{1b}D 2\nE\n",
+            "SCX_EV_A 0\nSCX_EV_B 18446744073709551615\n\n# text\nSCX_EV_C -1\nSCX\u{1b}D 2\nE\n",
         );
         let all: Vec<_> = events.iter().collect();
         assert_eq!(all, [("SCX_EV_A", 0), ("SCX_EV_B", u64::MAX)]);
@@ -56,14 +61,14 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_them() {
+    fn the_number_of_counters_is_limited() {
         let many: String = (0..1000).map(|n| format!("EV_{n} {n}\n")).collect();
-        assert_eq!(Events::parse(&many).iter().count(), MOST);
+        assert_eq!(Events::parse(&many).iter().count(), MAX_COUNTERS);
     }
 
     proptest! {
         #[test]
-        fn printed_and_parsed_is_the_same(counters: BTreeMap<u8, u64>) {
+        fn display_and_parse_round_trip(counters: BTreeMap<u8, u64>) {
             let text: String = counters.iter().map(|(n, count)| format!("EV_{n} {count}\n")).collect();
             let events = Events::parse(&text);
             for (n, count) in &counters {
@@ -73,7 +78,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_stumble(text: String) {
+        fn parsing_never_panics(text: String) {
             let _ = Events::parse(&text);
         }
     }

@@ -1,27 +1,25 @@
-//! The kernel's word for where sched_ext is between off and on.
+//! The value of `/sys/kernel/sched_ext/state`.
 
-use schedkit_core::foreign;
+use schedkit_core::sanitize;
 use serde::{Serialize, Serializer};
 
-/// What `state` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Nothing attached.
+pub enum SchedExtState {
+    /// No scheduler is attached.
     Disabled,
-    /// A scheduler is getting ready (kernel 6.12).
+    /// A scheduler is being prepared (only kernel 6.12 has this state).
     Prepping,
-    /// A scheduler is taking over.
+    /// A scheduler is being attached.
     Enabling,
     /// A scheduler is attached.
     Enabled,
-    /// A scheduler is on its way out.
+    /// A scheduler is being detached.
     Disabling,
-    /// A word that we do not know, brief and printable.
+    /// A value that is not in this list; shortened and printable.
     Unknown(String),
 }
 
-impl State {
-    /// Whatever the file holds.
+impl SchedExtState {
     pub fn parse(text: &str) -> Self {
         match text.trim() {
             "disabled" => Self::Disabled,
@@ -29,11 +27,10 @@ impl State {
             "enabling" => Self::Enabling,
             "enabled" => Self::Enabled,
             "disabling" => Self::Disabling,
-            other => Self::Unknown(foreign::brief(other)),
+            other => Self::Unknown(sanitize::brief(other)),
         }
     }
 
-    /// The kernel's word.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Disabled => "disabled",
@@ -45,8 +42,8 @@ impl State {
         }
     }
 
-    /// Whether it passes by itself.
-    pub fn is_in_motion(&self) -> bool {
+    /// Whether a scheduler is being attached or detached.
+    pub fn is_transitional(&self) -> bool {
         match self {
             Self::Prepping | Self::Enabling | Self::Disabling => true,
             Self::Disabled | Self::Enabled | Self::Unknown(_) => false,
@@ -54,7 +51,7 @@ impl State {
     }
 }
 
-impl Serialize for State {
+impl Serialize for SchedExtState {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
@@ -67,26 +64,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_words_are_known() {
+    fn the_values_of_the_kernel_are_known() {
         for (text, state, moving) in [
-            ("disabled\n", State::Disabled, false),
-            ("prepping\n", State::Prepping, true),
-            ("enabling\n", State::Enabling, true),
-            ("enabled\n", State::Enabled, false),
-            ("disabling\n", State::Disabling, true),
-            ("bypassing\n", State::Unknown("bypassing".to_owned()), false),
-            ("", State::Unknown(String::new()), false),
+            ("disabled\n", SchedExtState::Disabled, false),
+            ("prepping\n", SchedExtState::Prepping, true),
+            ("enabling\n", SchedExtState::Enabling, true),
+            ("enabled\n", SchedExtState::Enabled, false),
+            ("disabling\n", SchedExtState::Disabling, true),
+            (
+                "bypassing\n",
+                SchedExtState::Unknown("bypassing".to_owned()),
+                false,
+            ),
+            ("", SchedExtState::Unknown(String::new()), false),
         ] {
-            assert_eq!(State::parse(text), state);
-            assert_eq!(state.is_in_motion(), moving, "{text}");
+            assert_eq!(SchedExtState::parse(text), state);
+            assert_eq!(state.is_transitional(), moving, "{text}");
         }
     }
 
     proptest! {
         #[test]
-        fn every_text_is_a_state_and_says_itself(text in "\\PC{0,60}") {
-            let state = State::parse(&text);
-            prop_assert_eq!(State::parse(state.as_str()), state.clone());
+        fn every_text_is_a_state_and_keeps_its_text(text in "\\PC{0,60}") {
+            let state = SchedExtState::parse(&text);
+            prop_assert_eq!(SchedExtState::parse(state.as_str()), state.clone());
         }
     }
 }

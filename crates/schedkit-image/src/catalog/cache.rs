@@ -1,34 +1,32 @@
-//! The last good catalog of each address, with the mark that the server gave it.
+//! The last valid catalog of each URL, with its ETag.
 //!
-//! Text and mark are one file, replaced by rename: they never disagree, and two schedctl at once
-//! do no harm. Only texts that parse are kept. A cache that cannot be used is as good as an empty
-//! one, so nothing here is an error.
+//! Text and ETag are one file, replaced by rename: they always match, even when two processes write
+//! at the same time. Only valid catalogs are stored. A cache that cannot be used counts as empty,
+//! so nothing here is an error.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Catalog;
 use super::download::{CatalogUrl, ETag};
-use super::parse::LARGEST;
+use super::parse::MAX_BYTES;
+use super::resolve::Catalog;
 use crate::{foreign, hash};
 
-/// A text of the largest size in the worst spelling that JSON has for it.
-const LARGEST_FILE: usize = 6 * LARGEST + 4096;
+/// JSON can escape each byte of the text with six.
+const MAX_FILE_BYTES: usize = 6 * MAX_BYTES + 4096;
 
-/// Where catalogs are kept between two runs.
+/// Where downloaded catalogs are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cache {
-    /// In this folder, which is made when it is first needed.
+    /// Created when it is first needed.
     Folder(PathBuf),
-    /// Nowhere.
     Off,
 }
 
-/// What was kept.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct CachedCatalog {
     pub(super) catalog: Catalog,
     pub(super) etag: Option<ETag>,
 }
@@ -40,17 +38,16 @@ struct File {
 }
 
 impl Cache {
-    /// What was kept of this address, if it is still a catalog.
-    pub(super) fn read(&self, url: &CatalogUrl) -> Option<Kept> {
-        let text = foreign::read_file(&self.path(url)?, LARGEST_FILE).ok()?;
+    /// The stored catalog of this URL, if the file is valid.
+    pub(super) fn read(&self, url: &CatalogUrl) -> Option<CachedCatalog> {
+        let text = foreign::read_file(&self.path(url)?, MAX_FILE_BYTES).ok()?;
         let file: File = serde_json::from_str(&text).ok()?;
         let catalog = Catalog::parse(&file.catalog).ok()?;
         let etag = file.etag.as_deref().and_then(ETag::parse);
-        Some(Kept { catalog, etag })
+        Some(CachedCatalog { catalog, etag })
     }
 
-    /// Keeps a text that has been parsed. That it cannot be kept is no reason to fail: the next
-    /// run asks again.
+    /// Stores a text that has been parsed. Errors are ignored: the next run downloads it again.
     pub(super) fn write(&self, url: &CatalogUrl, text: &str, etag: Option<&ETag>) {
         if let Some(path) = self.path(url) {
             let file = File {
@@ -63,7 +60,7 @@ impl Cache {
         }
     }
 
-    /// Named by a hash: an address may carry a token, and file names are public.
+    /// Named by a hash: a URL may hold a token, and file names are public.
     fn path(&self, url: &CatalogUrl) -> Option<PathBuf> {
         match self {
             Self::Off => None,

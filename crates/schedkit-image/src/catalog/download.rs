@@ -1,6 +1,6 @@
-//! One catalog over HTTP: bounded in size and time, and only when it has changed.
+//! Downloads a catalog over HTTP if it has changed, with limits for size and time.
 //!
-//! Called by [`super::source`]. Never retries: a person waits, and there is a cache.
+//! Never retries: a person waits, and there is a cache.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,62 +10,55 @@ use reqwest::header::{ETAG, IF_NONE_MATCH};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 
-use super::parse::LARGEST;
+use super::parse::MAX_BYTES;
 
-/// From the first packet to the last; a machine without network must not feel slow.
-const WHOLE: Duration = Duration::from_secs(5);
-const CONNECT: Duration = Duration::from_secs(2);
-const MOST_REDIRECTS: usize = 3;
-const LONGEST_ETAG: usize = 256;
+/// For the whole download.
+const TIMEOUT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const MAX_REDIRECTS: usize = 3;
+const MAX_ETAG_BYTES: usize = 256;
 
 /// Where the project publishes its catalog.
 const PUBLISHED: &str = "https://raw.githubusercontent.com/schedkit/plumbing/main/manifest.json";
 
-/// An address over `http` or `https`. Prints without its query, which may be a token.
+/// A URL with `http` or `https`. Prints without its query, which may be a token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CatalogUrl(String);
 
-/// Why a text is no address of a catalog.
+/// Why a text is no URL of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// Not an address, or of another kind.
-    #[error("a catalog's address begins with https:// or http:// and a host")]
+    #[error("the URL of a catalog starts with https:// or http:// and a host")]
     NotHttp,
-    /// It would end up in shell histories and process lists.
-    #[error("a catalog's address carries no user and no password")]
+    /// Shell histories and process lists would show it.
+    #[error("the URL of a catalog must not contain a user or a password")]
     Password,
 }
 
-/// Why a catalog did not come.
+/// Why a download failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadError {
-    /// No connection, cut off, or too slow.
-    #[error("cannot fetch it")]
+    #[error("cannot download it")]
     Http(#[from] reqwest::Error),
-    /// Another answer than the one asked for.
-    #[error("the server answered {0}")]
+    #[error("the server responded with {0}")]
     Status(StatusCode),
-    /// More than any catalog needs.
-    #[error("it has more than {LARGEST} bytes")]
+    #[error("it has more than {MAX_BYTES} bytes")]
     TooBig,
-    /// Not text.
     #[error("it is not UTF-8 text")]
     NotText,
 }
 
-/// The server's mark of one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ETag(String);
 
-/// What came.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum Download {
     New { text: String, etag: Option<ETag> },
     Unchanged,
 }
 
 impl CatalogUrl {
-    /// The address that is asked when nobody names one.
+    /// The project's published catalog, the default.
     pub fn published() -> Self {
         Self(PUBLISHED.to_owned())
     }
@@ -104,9 +97,9 @@ impl fmt::Debug for CatalogUrl {
 }
 
 impl ETag {
-    /// Only what can be sent back as it came.
+    /// `None` when the text cannot be sent back unchanged.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let fits = text.len() <= LONGEST_ETAG;
+        let fits = text.len() <= MAX_ETAG_BYTES;
         let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
         (fits && visible && !text.is_empty()).then(|| Self(text.to_owned()))
     }
@@ -116,37 +109,37 @@ impl ETag {
     }
 }
 
-/// Asks once. `known` is the version that is here already.
+/// `known` is the version in the cache.
 pub(super) async fn download(
     url: &CatalogUrl,
     known: Option<&ETag>,
-) -> Result<Answer, DownloadError> {
+) -> Result<Download, DownloadError> {
     let mut request = client(url)?.get(url.as_str());
     if let Some(etag) = known {
         request = request.header(IF_NONE_MATCH, etag.as_str());
     }
     let response = request.send().await.map_err(reqwest::Error::without_url)?;
     match response.status() {
-        StatusCode::NOT_MODIFIED if known.is_some() => Ok(Answer::Unchanged),
+        StatusCode::NOT_MODIFIED if known.is_some() => Ok(Download::Unchanged),
         StatusCode::OK => {
             let etag = response.headers().get(ETAG);
             let etag = etag.and_then(|value| ETag::parse(value.to_str().ok()?));
             let text = body(response).await?;
-            Ok(Answer::New { text, etag })
+            Ok(Download::New { text, etag })
         }
         other => Err(DownloadError::Status(other)),
     }
 }
 
-/// What began with TLS stays with TLS, wherever it is sent on to.
+/// A download that starts with TLS never follows a redirect without TLS.
 fn client(url: &CatalogUrl) -> Result<Client, DownloadError> {
-    // Fails when somebody was here before, and that is all that is wanted.
+    // Fails when a provider is installed already, which is fine.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let client = Client::builder()
         .user_agent(concat!("schedctl/", env!("CARGO_PKG_VERSION")))
-        .timeout(WHOLE)
-        .connect_timeout(CONNECT)
-        .redirect(Policy::limited(MOST_REDIRECTS))
+        .timeout(TIMEOUT)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(Policy::limited(MAX_REDIRECTS))
         .referer(false)
         .https_only(url.as_str().starts_with("https:"))
         .build()?;
@@ -155,15 +148,15 @@ fn client(url: &CatalogUrl) -> Result<Client, DownloadError> {
 
 async fn body(mut response: Response) -> Result<String, DownloadError> {
     let mut bytes = Vec::new();
-    while let Some(piece) = response
+    while let Some(chunk) = response
         .chunk()
         .await
         .map_err(reqwest::Error::without_url)?
     {
-        if bytes.len() + piece.len() > LARGEST {
+        if bytes.len() + chunk.len() > MAX_BYTES {
             return Err(DownloadError::TooBig);
         }
-        bytes.extend_from_slice(&piece);
+        bytes.extend_from_slice(&chunk);
     }
     String::from_utf8(bytes).map_err(|_| DownloadError::NotText)
 }
@@ -173,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_http_and_keeps_its_secrets() {
+    fn a_url_is_http_and_prints_without_its_query() {
         assert_eq!(PUBLISHED.parse(), Ok(CatalogUrl::published()));
         let url: CatalogUrl = "https://example.org/c.json?token=secret".parse().unwrap();
         assert_eq!(format!("{url} {url:?}").matches("secret").count(), 0);
@@ -189,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_cannot_be_sent_back_is_none() {
+    fn an_etag_that_cannot_be_sent_back_is_none() {
         assert!(ETag::parse("W/\"abc\"").is_some());
         for bad in ["", "a b", "a\r\nHost: b", "é", &"x".repeat(257)] {
             assert_eq!(ETag::parse(bad), None, "{bad:?}");

@@ -1,24 +1,23 @@
-//! What a scheduler is called in a catalog, and on the command line.
+//! The name of a scheduler in a catalog and on the command line.
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
-const LONGEST: usize = 63;
+const MAX_BYTES: usize = 63;
 
-/// `scx_lavd`. Never has a `/` or a `:`, so it cannot be taken for a reference.
+/// Such as `scx_lavd`. Never has a `/` or a `:`, so it cannot be confused with a reference.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SchedulerName(String);
 
 /// Why a text is no name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a scheduler's name has 1 to {LONGEST} letters, digits, '_', '-' and '.', and begins with a letter or a digit"
+    "a scheduler's name has 1 to {MAX_BYTES} letters, digits, '_', '-' and '.', and starts with a letter or a digit"
 )]
 pub struct NameError;
 
 impl SchedulerName {
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -30,7 +29,7 @@ impl fmt::Display for SchedulerName {
     }
 }
 
-/// A map by name can be asked with any text.
+/// Allows a lookup by any text in a map with names as keys.
 impl Borrow<str> for SchedulerName {
     fn borrow(&self) -> &str {
         &self.0
@@ -42,7 +41,7 @@ impl FromStr for SchedulerName {
 
     fn from_str(text: &str) -> Result<Self, NameError> {
         let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-        let good = text.len() <= LONGEST
+        let good = text.len() <= MAX_BYTES
             && text
                 .bytes()
                 .next()
@@ -57,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_short_and_plain() {
+    fn names_are_short_and_have_no_special_characters() {
         for good in ["gthulhu", "scx_p2dq", "Scx-1.0", &"a".repeat(63)] {
             assert_eq!(good.parse::<SchedulerName>().unwrap().as_str(), good);
         }

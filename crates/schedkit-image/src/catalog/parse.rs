@@ -1,5 +1,5 @@
-//! The catalog's text, hostile until it has been through here. Every complaint knows its place:
-//! words are checked while the JSON reader stands on them, not afterwards.
+//! Parses the text of a catalog, which is hostile. Errors have a position: strings are checked while
+//! the JSON parser reads them, not afterwards.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,42 +13,39 @@ use serde::{Deserialize, Deserializer};
 use super::name::SchedulerName;
 use crate::foreign;
 
-/// The most bytes that are looked at, however they come.
-pub(super) const LARGEST: usize = 1024 * 1024;
-const MOST_ENTRIES: usize = 4096;
+pub(super) const MAX_BYTES: usize = 1024 * 1024;
+const MAX_ENTRIES: usize = 4096;
 
 /// Why a text is no catalog.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogError {
-    /// Something is wrong at one place.
     #[error("line {line}, column {column}: {reason}")]
     At {
         /// Counted from 1.
         line: usize,
-        /// How far the reader had come in that line.
+        /// Where the parser stopped in that line.
         column: usize,
-        /// What is wrong, fit to print.
+        /// Fit to print.
         reason: String,
     },
-    /// More than any catalog needs.
-    #[error("a catalog has at most {LARGEST} bytes")]
+    #[error("a catalog has at most {MAX_BYTES} bytes")]
     TooBig,
 }
 
 pub(super) fn parse(text: &str) -> Result<BTreeMap<SchedulerName, ImageRef>, CatalogError> {
-    if text.len() > LARGEST {
+    if text.len() > MAX_BYTES {
         return Err(CatalogError::TooBig);
     }
-    let entries: Entries = serde_json::from_str(text).map_err(|error| placed(&error))?;
+    let entries: Entries = serde_json::from_str(text).map_err(|error| with_position(&error))?;
     Ok(entries.0)
 }
 
-/// The JSON reader says the place at the end of its sentence; ours begins with it.
-fn placed(error: &serde_json::Error) -> CatalogError {
+/// The JSON parser prints the position at the end of its message; ours starts with it.
+fn with_position(error: &serde_json::Error) -> CatalogError {
     let (line, column) = (error.line(), error.column());
-    let sentence = error.to_string();
-    let place = format!(" at line {line} column {column}");
-    let reason = sentence.strip_suffix(&place).unwrap_or(&sentence);
+    let message = error.to_string();
+    let position = format!(" at line {line} column {column}");
+    let reason = message.strip_suffix(&position).unwrap_or(&message);
     CatalogError::At {
         line,
         column,
@@ -75,12 +72,12 @@ impl<'de> Visitor<'de> for EntriesVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut entries = BTreeMap::new();
-        while let Some(Word(name)) = map.next_key::<Word<SchedulerName>>()? {
+        while let Some(Parsed(name)) = map.next_key::<Parsed<SchedulerName>>()? {
             if entries.contains_key(&name) {
-                return Err(A::Error::custom(format!("{name} stands here twice")));
+                return Err(A::Error::custom(format!("{name} is listed twice")));
             }
-            if entries.len() == MOST_ENTRIES {
-                let reason = format!("more than {MOST_ENTRIES} schedulers");
+            if entries.len() == MAX_ENTRIES {
+                let reason = format!("more than {MAX_ENTRIES} schedulers");
                 return Err(A::Error::custom(reason));
             }
             let Entry(image) = map.next_value()?;
@@ -113,9 +110,9 @@ impl<'de> Visitor<'de> for EntryVisitor {
             if key != "imageURI" {
                 map.next_value::<IgnoredAny>()?;
             } else if image.is_some() {
-                return Err(A::Error::custom("imageURI stands here twice"));
+                return Err(A::Error::custom("imageURI is set twice"));
             } else {
-                image = Some(map.next_value::<Word<ImageRef>>()?.0);
+                image = Some(map.next_value::<Parsed<ImageRef>>()?.0);
             }
         }
         image
@@ -124,41 +121,41 @@ impl<'de> Visitor<'de> for EntryVisitor {
     }
 }
 
-/// A string that is parsed on the spot.
-struct Word<T>(T);
+/// A string that is parsed while the JSON parser reads it.
+struct Parsed<T>(T);
 
-impl<'de, T> Deserialize<'de> for Word<T>
+impl<'de, T> Deserialize<'de> for Parsed<T>
 where
     T: FromStr,
     T::Err: std::error::Error,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(WordVisitor(PhantomData))
+        deserializer.deserialize_str(ParsedVisitor(PhantomData))
     }
 }
 
-struct WordVisitor<T>(PhantomData<T>);
+struct ParsedVisitor<T>(PhantomData<T>);
 
-impl<T> Visitor<'_> for WordVisitor<T>
+impl<T> Visitor<'_> for ParsedVisitor<T>
 where
     T: FromStr,
     T::Err: std::error::Error,
 {
-    type Value = Word<T>;
+    type Value = Parsed<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a string")
     }
 
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Word<T>, E> {
-        text.parse().map(Word).map_err(|error| {
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Parsed<T>, E> {
+        text.parse().map(Parsed).map_err(|error| {
             let reason = foreign::brief(&chain(&error));
             E::custom(format!("{:?}: {reason}", foreign::brief(text)))
         })
     }
 }
 
-/// A reader's error is one text, so the causes go along.
+/// A parser's error is one text, so it includes the causes.
 fn chain(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {}", chain(cause)),

@@ -1,111 +1,91 @@
-//! Where a catalog's text comes from.
+//! Where the text of a catalog comes from.
 //!
 //! ```text
 //! named by the user:  FILE or URL ──────────────▶ catalog, else an error
-//! nobody named one:   published URL ─▶ cache ─▶ snapshot: always a catalog, perhaps a warning
+//! default:            published URL ─▶ cache ─▶ snapshot: always a catalog, perhaps a warning
 //! ```
 //!
-//! Whoever names a catalog means that one, so another in its place would be a lie. Printing the
-//! warning is for the caller.
+//! A catalog that the user names is never replaced by another. The caller prints the warning.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::cache::Cache;
-use super::download::{Answer, CatalogUrl, DownloadError, UrlError, download};
-use super::parse::LARGEST;
-use super::{Catalog, CatalogError};
+use super::download::{CatalogUrl, Download, DownloadError, UrlError, download};
+use super::parse::{CatalogError, MAX_BYTES};
+use super::resolve::Catalog;
 use crate::foreign::{self, ReadError};
 
-/// Which catalog is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// This one and no other.
+    /// Named by the user.
     Given(Location),
-    /// The project's own, from here, or the nearest thing to it.
+    /// The project's catalog at this URL, else the cached copy, else the embedded one.
     Published(CatalogUrl),
 }
 
-/// Where a catalog lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// Over the network.
     Url(CatalogUrl),
-    /// On this machine.
     File(PathBuf),
 }
 
-/// A catalog and how we came by it.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The catalog.
     pub catalog: Catalog,
-    /// Where it really came from.
     pub origin: Origin,
-    /// Set when that is not where it should have come from.
-    pub warning: Option<Warning>,
+    /// Set when an older copy is used.
+    pub warning: Option<FallbackWarning>,
 }
 
-/// Where a catalog came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// A file or an address, just now (or just now confirmed).
+    /// Read or confirmed just now.
     Location(Location),
-    /// What an earlier run kept of this address.
+    /// Downloaded from this URL by an earlier run.
     Cache(CatalogUrl),
-    /// The one that ships inside the program.
+    /// Embedded in the program.
     Snapshot,
 }
 
-/// The published catalog could not be used; something older stands in.
+/// The published catalog could not be used, so an older copy is.
 #[derive(Debug, thiserror::Error)]
-#[error("using {instead} instead of the published catalog")]
-pub struct Warning {
-    instead: Origin,
+#[error("using {used} instead of the published catalog")]
+pub struct FallbackWarning {
+    used: Origin,
     #[source]
     cause: SourceError,
 }
 
-/// Why there is no catalog.
+/// Why a catalog cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The file.
     #[error("the catalog {path:?} cannot be used")]
     File {
-        /// Which.
         path: PathBuf,
-        /// Why.
         #[source]
         source: ReadError,
     },
-    /// The address.
     #[error("the catalog {url} cannot be used")]
     Url {
-        /// Which.
         url: CatalogUrl,
-        /// Why.
         #[source]
         source: DownloadError,
     },
-    /// It came, and is none.
-    #[error("the catalog {location} is broken")]
-    Broken {
-        /// Which.
+    #[error("the catalog {location} is invalid")]
+    Invalid {
         location: Location,
-        /// Where and why.
         #[source]
         source: CatalogError,
     },
-    /// The one inside the program.
-    #[error("the catalog inside the program is broken")]
+    #[error("the embedded catalog is invalid")]
     Snapshot(#[source] CatalogError),
 }
 
-/// Gets the catalog that is wanted.
-///
 /// # Errors
-/// When a catalog that somebody named cannot be used. Not having network is no error otherwise.
+/// When a catalog that the user named cannot be used. For the published one, a missing network is
+/// no error.
 pub async fn load(source: &Source, cache: &Cache) -> Result<Loaded, SourceError> {
     match source {
         Source::Given(Location::File(path)) => read(path.clone()),
@@ -118,26 +98,26 @@ pub async fn load(source: &Source, cache: &Cache) -> Result<Loaded, SourceError>
 }
 
 fn read(path: PathBuf) -> Result<Loaded, SourceError> {
-    match foreign::read_file(&path, LARGEST) {
+    match foreign::read_file(&path, MAX_BYTES) {
         Ok(text) => parse(&text, Location::File(path)),
         Err(source) => Err(SourceError::File { path, source }),
     }
 }
 
-/// A text replaces what was kept only once it has been understood.
+/// The cached copy is replaced only by a valid catalog.
 async fn fetch(url: &CatalogUrl, cache: &Cache) -> Result<Loaded, SourceError> {
-    let kept = cache.read(url);
-    let known = kept.as_ref().and_then(|kept| kept.etag.as_ref());
-    let answer = download(url, known).await;
+    let cached = cache.read(url);
+    let known = cached.as_ref().and_then(|cached| cached.etag.as_ref());
+    let download = download(url, known).await;
     let location = Location::Url(url.clone());
-    match (answer, kept) {
-        (Ok(Answer::New { text, etag }), _) => {
+    match (download, cached) {
+        (Ok(Download::New { text, etag }), _) => {
             let loaded = parse(&text, location)?;
             cache.write(url, &text, etag.as_ref());
             Ok(loaded)
         }
-        (Ok(Answer::Unchanged), Some(kept)) => Ok(Loaded::from(kept.catalog, location)),
-        (Ok(Answer::Unchanged), None) => {
+        (Ok(Download::Unchanged), Some(cached)) => Ok(Loaded::from(cached.catalog, location)),
+        (Ok(Download::Unchanged), None) => {
             let source = DownloadError::Status(reqwest::StatusCode::NOT_MODIFIED);
             let url = url.clone();
             Err(SourceError::Url { url, source })
@@ -151,24 +131,24 @@ async fn fetch(url: &CatalogUrl, cache: &Cache) -> Result<Loaded, SourceError> {
 
 fn fall_back(url: &CatalogUrl, cache: &Cache, cause: SourceError) -> Result<Loaded, SourceError> {
     let (catalog, origin) = match cache.read(url) {
-        Some(kept) => (kept.catalog, Origin::Cache(url.clone())),
+        Some(cached) => (cached.catalog, Origin::Cache(url.clone())),
         None => {
             let snapshot = Catalog::snapshot().map_err(SourceError::Snapshot)?;
             (snapshot, Origin::Snapshot)
         }
     };
-    let instead = origin.clone();
+    let used = origin.clone();
     Ok(Loaded {
         catalog,
         origin,
-        warning: Some(Warning { instead, cause }),
+        warning: Some(FallbackWarning { used, cause }),
     })
 }
 
 fn parse(text: &str, location: Location) -> Result<Loaded, SourceError> {
     match Catalog::parse(text) {
         Ok(catalog) => Ok(Loaded::from(catalog, location)),
-        Err(source) => Err(SourceError::Broken { location, source }),
+        Err(source) => Err(SourceError::Invalid { location, source }),
     }
 }
 
@@ -182,7 +162,7 @@ impl Loaded {
     }
 }
 
-/// What has `://` is an address, everything else a path.
+/// A text with `://` is a URL, any other a path.
 impl FromStr for Location {
     type Err = UrlError;
 
@@ -208,8 +188,8 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Location(location) => location.fmt(f),
-            Self::Cache(_) => f.write_str("the copy that was kept"),
-            Self::Snapshot => f.write_str("the copy inside the program"),
+            Self::Cache(_) => f.write_str("the cached copy"),
+            Self::Snapshot => f.write_str("the embedded copy"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of the catalog: what its text may say, and what a word stands for.
+//! Tests of the catalog: its text, and what a text on the command line stands for.
 
 use proptest::prelude::*;
 
@@ -23,8 +23,8 @@ fn the_snapshot_has_the_names_that_people_know() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
-    for (text, complaint) in [
+fn errors_have_a_position() {
+    for (text, expected) in [
         ("", "line 1, column 0: EOF while parsing a value"),
         (
             "[]",
@@ -36,11 +36,11 @@ fn what_is_wrong_is_told_with_its_place() {
         ),
         (
             "{\n\"a\": {\"imageURI\": \"a.b/c\"},\n\"a\": {\"imageURI\": \"a.b/c\"}\n}",
-            "line 3, column 3: a stands here twice",
+            "line 3, column 3: a is listed twice",
         ),
         (
             "{\n\"a\": {\n\"imageURI\": \"a.b/c\",\n\"imageURI\": \"a.b/c\"}\n}",
-            "line 4, column 10: imageURI stands here twice",
+            "line 4, column 10: imageURI is set twice",
         ),
         (
             "{\"a\": {\n\"imageURI\":\n\"nginx\"\n}}",
@@ -68,21 +68,21 @@ fn what_is_wrong_is_told_with_its_place() {
         ),
         ("{}\nx", "line 2, column 1: trailing characters"),
     ] {
-        let said = why(text);
-        assert!(said.starts_with(complaint), "{text}\n{said}");
+        let message = why(text);
+        assert!(message.starts_with(expected), "{text}\n{message}");
     }
 }
 
 #[test]
-fn a_terminal_is_safe_from_a_catalog() {
-    let said = why("{\"\\u001b[2J\": {}}");
-    assert!(!said.contains('\u{1b}'), "{said:?}");
+fn errors_are_safe_to_print() {
+    let message = why("{\"\\u001b[2J\": {}}");
+    assert!(!message.contains('\u{1b}'), "{message:?}");
 }
 
 #[test]
-fn size_and_number_have_an_end() {
+fn size_and_number_of_entries_are_limited() {
     assert_eq!(
-        Catalog::parse(&" ".repeat(parse::LARGEST + 1)),
+        Catalog::parse(&" ".repeat(parse::MAX_BYTES + 1)),
         Err(CatalogError::TooBig)
     );
     let many = |count: usize| {
@@ -97,13 +97,13 @@ fn size_and_number_have_an_end() {
 }
 
 #[test]
-fn what_a_later_catalog_says_beyond_is_passed_over() {
+fn unknown_fields_are_ignored() {
     let later = LAVD.replace("}}", r#", "tags": [{"imageURI": 1}], "since": null}}"#);
     assert_eq!(Catalog::parse(&later), Catalog::parse(LAVD));
 }
 
 #[test]
-fn a_word_is_a_name_or_a_reference() {
+fn a_text_is_a_name_or_a_reference() {
     let catalog = Catalog::parse(LAVD).unwrap();
     let named = catalog.resolve("scx_lavd").unwrap();
     assert_eq!(
@@ -116,15 +116,15 @@ fn a_word_is_a_name_or_a_reference() {
         .unwrap();
     assert!(matches!(other, Resolution::Reference(_)));
     assert_eq!(other.scheduler(), "scx_rusty");
-    let said = catalog.resolve("library/nginx").unwrap_err();
-    assert!(matches!(said, ResolveError::Reference { .. }), "{said}");
+    let error = catalog.resolve("library/nginx").unwrap_err();
+    assert!(matches!(error, ResolveError::Reference { .. }), "{error}");
 }
 
 #[test]
-fn a_slip_is_answered_with_what_may_have_been_meant() {
+fn typing_errors_get_suggestions() {
     let catalog = Catalog::snapshot().unwrap();
     let digest = format!("sha256:{}", "0".repeat(64));
-    for (word, meant) in [
+    for (text, expected) in [
         ("scx_lavdd", "; did you mean scx_lavd?"),
         ("lavd", "; did you mean scx_lavd?"),
         ("SCX_LAVD", "; did you mean scx_lavd?"),
@@ -147,23 +147,23 @@ fn a_slip_is_answered_with_what_may_have_been_meant() {
         ),
         ("", "; `schedctl list` shows the names"),
     ] {
-        let said = catalog.resolve(word).unwrap_err().to_string();
-        assert!(said.contains(meant), "{said}");
-        assert!(said.len() < 400, "{said}");
+        let message = catalog.resolve(text).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+        assert!(message.len() < 400, "{message}");
     }
 }
 
 proptest! {
     #[test]
-    fn no_text_makes_it_stumble(text: String, word: String) {
+    fn no_text_makes_it_panic(text: String, name: String) {
         let _ = Catalog::parse(&text);
-        let _ = Catalog::snapshot().unwrap().resolve(&word);
+        let _ = Catalog::snapshot().unwrap().resolve(&name);
     }
 
     #[test]
-    fn what_needs_no_catalog_is_answered_alike(word in "[a-z./:@]{1,12}") {
-        if let Some(answer) = Resolution::without_catalog(&word) {
-            prop_assert_eq!(answer, Catalog::snapshot().unwrap().resolve(&word));
+    fn references_resolve_alike_without_a_catalog(text in "[a-z./:@]{1,12}") {
+        if let Some(answer) = Resolution::without_catalog(&text) {
+            prop_assert_eq!(answer, Catalog::snapshot().unwrap().resolve(&text));
         }
     }
 }

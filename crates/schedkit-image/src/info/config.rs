@@ -1,10 +1,10 @@
-//! The configuration blob of an image, as much of it as describes the image.
+//! The configuration blob of an image; only the fields that describe the image.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// Every field may be missing or `null`: builders differ.
+/// Any field may be missing or `null`: builders differ.
 #[derive(Debug, Default, Deserialize)]
 struct Blob {
     created: Option<String>,
@@ -19,7 +19,6 @@ struct Runtime {
     labels: Option<BTreeMap<String, String>>,
 }
 
-/// What is said about an image as a whole.
 #[derive(Debug)]
 pub(super) struct Config {
     pub(super) created: Option<String>,

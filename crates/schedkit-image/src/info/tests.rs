@@ -1,4 +1,4 @@
-//! Tests of image descriptions, on a registry that is a map.
+//! Tests of image descriptions, with a registry in memory.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,16 @@ use schedkit_core::{Repository, Tag};
 
 use super::*;
 use crate::hash::sha256;
-use crate::registry::Document;
+use crate::registry::{Document, Problem};
 
-/// Content by digest; the tag `latest` is what was put last.
+/// Content by digest; the tag `latest` is the content that was added last.
 #[derive(Default)]
-struct Shelf {
+struct MemoryRegistry {
     content: HashMap<Digest, Bytes>,
     last: Option<Digest>,
 }
 
-impl Shelf {
+impl MemoryRegistry {
     fn put(&mut self, text: String) -> String {
         let digest = sha256(text.as_bytes());
         self.content.insert(digest.clone(), text.into());
@@ -46,9 +46,8 @@ impl Shelf {
     }
 
     fn get(&self, digest: &Digest) -> Result<Bytes, RegistryError> {
-        let what = digest.to_string();
         let found = self.content.get(digest).cloned();
-        found.ok_or(RegistryError::NotFound { what })
+        found.ok_or_else(|| not_found(digest))
     }
 
     fn info(&self) -> Result<Info, InfoError> {
@@ -63,10 +62,13 @@ impl Shelf {
     }
 }
 
-impl Registry for Shelf {
+fn not_found(request: &impl ToString) -> RegistryError {
+    RegistryError::new(request.to_string(), "registry.example", Problem::NotFound)
+}
+
+impl Registry for MemoryRegistry {
     async fn head(&self, image: &ImageRef) -> Result<Digest, RegistryError> {
-        let what = image.to_string();
-        self.last.clone().ok_or(RegistryError::NotFound { what })
+        self.last.clone().ok_or_else(|| not_found(image))
     }
 
     async fn manifest(&self, image: &PinnedRef) -> Result<Document, RegistryError> {
@@ -111,10 +113,10 @@ const CONFIG: &str = r#"{"created": "2026-01-02T03:04:05Z", "architecture": "amd
         "org.schedkit.scheduler.kernel.min-version": "6.12"}}}"#;
 
 #[test]
-fn a_plain_image_tells_what_its_labels_say() {
-    let mut shelf = Shelf::default();
-    let digest = shelf.image(CONFIG, "");
-    let info = shelf.info().unwrap();
+fn the_labels_of_a_plain_image() {
+    let mut registry = MemoryRegistry::default();
+    let digest = registry.image(CONFIG, "");
+    let info = registry.info().unwrap();
     let text = |text: &str| Some(text.to_owned());
     assert_eq!(info.digest.to_string(), digest);
     assert_eq!(info.platforms, ["linux/amd64"]);
@@ -137,60 +139,60 @@ fn a_plain_image_tells_what_its_labels_say() {
 }
 
 #[test]
-fn of_an_index_the_digest_is_its_own_and_the_rest_is_this_machines() {
-    let mut shelf = Shelf::default();
-    let arm = shelf.image(&CONFIG.replace("amd64", "arm64"), "");
-    let amd = shelf.image(CONFIG, "");
-    let odd = shelf.image("{}", "");
+fn of_an_index_the_digest_is_the_indexs_and_the_rest_is_this_platforms() {
+    let mut registry = MemoryRegistry::default();
+    let arm = registry.image(&CONFIG.replace("amd64", "arm64"), "");
+    let amd = registry.image(CONFIG, "");
+    let odd = registry.image("{}", "");
     let entries = [
         ("unknown", "unknown", odd.as_str()),
         ("windows", "amd64", &odd),
         ("linux", "arm64", &arm),
         ("linux", "amd64", &amd),
     ];
-    let digest = shelf.index(&entries, "");
-    let info = shelf.info().unwrap();
+    let digest = registry.index(&entries, "");
+    let info = registry.info().unwrap();
     assert_eq!(info.digest.to_string(), digest);
     assert_eq!(info.architecture.as_deref(), Some("amd64"));
     let platforms = ["windows/amd64", "linux/arm64", "linux/amd64"];
     assert_eq!(info.platforms, platforms);
 
-    shelf.index(&entries[..3], "");
-    let info = shelf.info().unwrap();
+    registry.index(&entries[..3], "");
+    let info = registry.info().unwrap();
     assert_eq!(info.architecture.as_deref(), Some("arm64"));
 
-    shelf.index(&entries[..2], "");
-    assert!(matches!(shelf.info(), Err(InfoError::NoLinux { .. })));
+    registry.index(&entries[..2], "");
+    assert!(matches!(registry.info(), Err(InfoError::NoLinux { .. })));
 }
 
 #[test]
-fn annotations_speak_where_labels_are_silent() {
-    let mut shelf = Shelf::default();
+fn annotations_are_used_where_labels_are_missing() {
+    let mut registry = MemoryRegistry::default();
     let vendor = |name: &str| format!(r#""org.opencontainers.image.vendor": "{name}""#);
     let title = r#""org.opencontainers.image.title": "from the manifest""#;
-    let image = shelf.image(CONFIG, title);
-    shelf.index(&[("linux", "amd64", &image)], &vendor("index"));
-    let labels = shelf.info().unwrap().labels;
+    let image = registry.image(CONFIG, title);
+    registry.index(&[("linux", "amd64", &image)], &vendor("index"));
+    let labels = registry.info().unwrap().labels;
     assert_eq!(labels.title.as_deref(), Some("scx_x"));
     assert_eq!(labels.vendor.as_deref(), Some("index"));
-    let image = shelf.image(CONFIG, &vendor("manifest"));
-    shelf.index(&[("linux", "amd64", &image)], &vendor("index"));
-    let labels = shelf.info().unwrap().labels;
+    let image = registry.image(CONFIG, &vendor("manifest"));
+    registry.index(&[("linux", "amd64", &image)], &vendor("index"));
+    let labels = registry.info().unwrap().labels;
     assert_eq!(labels.vendor.as_deref(), Some("manifest"));
 }
 
 #[test]
-fn what_no_image_looks_like_is_an_error() {
-    let mut shelf = Shelf::default();
-    assert!(matches!(shelf.info(), Err(InfoError::Registry(_))));
-    shelf.image("[]", "");
-    assert!(matches!(shelf.info(), Err(InfoError::Config { .. })));
-    let inner = shelf.index(&[], "");
-    shelf.index(&[("linux", "amd64", &inner)], "");
-    assert!(matches!(shelf.info(), Err(InfoError::Nested { .. })));
-    shelf.put("{}".to_owned());
-    assert!(matches!(shelf.info(), Err(InfoError::Content { .. })));
-    shelf.image(r#"{"created": "yesterday", "config": null}"#, "");
-    let info = shelf.info().unwrap();
+fn content_that_is_no_image_is_an_error() {
+    let mut registry = MemoryRegistry::default();
+    assert!(matches!(registry.info(), Err(InfoError::Registry(_))));
+    registry.image("[]", "");
+    assert!(matches!(registry.info(), Err(InfoError::Config { .. })));
+    let inner = registry.index(&[], "");
+    registry.index(&[("linux", "amd64", &inner)], "");
+    assert!(matches!(registry.info(), Err(InfoError::Nested { .. })));
+    registry.put("{}".to_owned());
+    assert!(matches!(registry.info(), Err(InfoError::Content { .. })));
+    registry.image(r#"{"created": "yesterday", "config": null}"#, "");
+    let info = registry.info().unwrap();
     assert_eq!((info.created, info.platforms), (None, Vec::new()));
 }

@@ -1,37 +1,36 @@
-//! Blobs: streamed, counted and hashed on their way. What comes out whole is what was asked for;
-//! anything else is an error, and the sink's content is then worthless.
+//! Blobs: streamed, counted and hashed. A blob that does not match its descriptor is an error, and
+//! the content of its sink is then unusable.
 
 use std::io::{self, SeekFrom};
 
 use reqwest::Method;
-use schedkit_core::{Digest, Repository};
 use tokio::fs::File;
 use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 
-use super::RegistryError;
-use super::client::Client;
 use super::content::Descriptor;
-use super::reply::Reply;
-use super::send::{Away, Question};
+use super::endpoint::Endpoint;
+use super::error::RegistryError;
+use super::http::RedirectPolicy;
+use super::limits::Limits;
+use super::problem::Problem;
+use super::request::{RegistryRequest, Requester};
+use super::response::SuccessResponse;
 use crate::hash::Hasher;
 
-/// Where a blob goes. Tries begin anew, so it must be able to forget.
+/// Where a blob is written. Each attempt starts from the first byte, so it can be reset.
 #[expect(async_fn_in_trait, reason = "used with static dispatch in one task")]
 pub trait Sink {
-    /// Forgets everything; called before the first piece of each try.
+    /// Discards everything; called before the first chunk of each attempt.
     async fn restart(&mut self) -> io::Result<()>;
-    /// Keeps the next piece.
-    async fn keep(&mut self, piece: &[u8]) -> io::Result<()>;
-    /// After the last piece, when digest and length are right.
+    async fn write_chunk(&mut self, chunk: &[u8]) -> io::Result<()>;
+    /// Called after the last chunk, when digest and length are right.
     async fn finish(&mut self) -> io::Result<()>;
 }
 
-/// How far a blob is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes that are here. Falls back to 0 when a try begins anew.
+    /// Returns to 0 when a new attempt starts.
     pub received: u64,
-    /// Bytes in all.
     pub total: u64,
 }
 
@@ -41,8 +40,8 @@ impl Sink for Vec<u8> {
         Ok(())
     }
 
-    async fn keep(&mut self, piece: &[u8]) -> io::Result<()> {
-        self.extend_from_slice(piece);
+    async fn write_chunk(&mut self, chunk: &[u8]) -> io::Result<()> {
+        self.extend_from_slice(chunk);
         Ok(())
     }
 
@@ -58,8 +57,8 @@ impl Sink for File {
         Ok(())
     }
 
-    async fn keep(&mut self, piece: &[u8]) -> io::Result<()> {
-        self.write_all(piece).await
+    async fn write_chunk(&mut self, chunk: &[u8]) -> io::Result<()> {
+        self.write_all(chunk).await
     }
 
     async fn finish(&mut self) -> io::Result<()> {
@@ -67,99 +66,68 @@ impl Sink for File {
     }
 }
 
-impl Client {
-    /// Fetches a blob of at most `limit` bytes into a sink, hashed and compared, and tells of its
-    /// progress.
-    ///
-    /// # Errors
-    /// When it is not there, is not what its descriptor says, or cannot be had. What the sink
-    /// holds is then worth nothing.
-    pub async fn fetch(
-        &self,
-        repository: &Repository,
-        blob: &Descriptor,
-        limit: u64,
-        sink: &mut impl Sink,
-        mut progress: impl FnMut(Progress),
-    ) -> Result<(), RegistryError> {
-        let what = format!("blob {} of {repository}", blob.digest);
-        if blob.size > limit {
-            let host = repository.host().to_string();
-            return Err(RegistryError::TooBig { what, host, limit });
-        }
-        let patience = self.limits.for_blob(blob.size);
-        self.everywhere(repository, &what, patience, async |endpoint| {
-            let question = Question {
-                endpoint,
-                method: Method::GET,
-                url: endpoint.blob(&blob.digest),
-                accept: "*/*",
-                what: &what,
-                away: Away::Follow,
-            };
-            self.ask(&question, async |reply| {
-                self.pour(reply, blob, sink, &mut progress).await
-            })
-            .await
+/// Fetches a blob from one host.
+pub(super) async fn fetch(
+    requester: &Requester,
+    endpoint: &Endpoint,
+    blob: &Descriptor,
+    sink: &mut impl Sink,
+    progress: &mut impl FnMut(Progress),
+    what: &str,
+) -> Result<(), RegistryError> {
+    let request = RegistryRequest {
+        endpoint,
+        method: Method::GET,
+        url: endpoint.blob(&blob.digest),
+        accept: "*/*",
+        what,
+        redirects: RedirectPolicy::AnyHost,
+    };
+    requester
+        .send(&request, async |response| {
+            copy(response, blob, sink, progress, requester.limits()).await
         })
         .await
-    }
+}
 
-    async fn pour(
-        &self,
-        mut reply: Reply,
-        blob: &Descriptor,
-        sink: &mut impl Sink,
-        progress: &mut impl FnMut(Progress),
-    ) -> Result<(), RegistryError> {
-        let total = blob.size;
-        if let Some(announced) = reply.announced().filter(|announced| *announced != total) {
-            return Err(wrong_length(reply, total, announced));
+async fn copy(
+    mut response: SuccessResponse,
+    blob: &Descriptor,
+    sink: &mut impl Sink,
+    progress: &mut impl FnMut(Progress),
+    limits: &Limits,
+) -> Result<(), RegistryError> {
+    let total = blob.size;
+    let wrong_length = |found| Problem::WrongLength {
+        expected: total,
+        found,
+    };
+    if let Some(length) = response.content_length().filter(|length| *length != total) {
+        return Err(response.error(wrong_length(length)));
+    }
+    let mut received = 0;
+    let mut hasher = Hasher::new();
+    let restarted = sink.restart().await;
+    restarted.map_err(|error| response.error(Problem::Sink(error)))?;
+    progress(Progress { received, total });
+    while let Some(chunk) = response.chunk(limits).await? {
+        received += chunk.len() as u64;
+        if received > total {
+            return Err(response.error(wrong_length(received)));
         }
-        let what = reply.what.clone();
-        let unkept = |source| RegistryError::Sink {
-            what: what.clone(),
-            source,
-        };
-        let mut received = 0;
-        let mut hasher = Hasher::new();
-        sink.restart().await.map_err(unkept)?;
+        hasher.update(&chunk);
+        let written = sink.write_chunk(&chunk).await;
+        written.map_err(|error| response.error(Problem::Sink(error)))?;
         progress(Progress { received, total });
-        while let Some(piece) = reply.piece(&self.limits).await? {
-            received += piece.len() as u64;
-            if received > total {
-                return Err(wrong_length(reply, total, received));
-            }
-            hasher.update(&piece);
-            sink.keep(&piece).await.map_err(unkept)?;
-            progress(Progress { received, total });
-        }
-        if received != total {
-            return Err(wrong_length(reply, total, received));
-        }
-        check(hasher.finish(), blob, &reply)?;
-        sink.finish().await.map_err(unkept)
     }
-}
-
-fn check(found: Digest, blob: &Descriptor, reply: &Reply) -> Result<(), RegistryError> {
-    if found == blob.digest {
-        return Ok(());
+    if received != total {
+        return Err(response.error(wrong_length(received)));
     }
-    Err(RegistryError::WrongDigest {
-        what: reply.what.clone(),
-        host: reply.host.clone(),
-        expected: blob.digest.clone(),
-        found,
-    })
-}
-
-fn wrong_length(reply: Reply, expected: u64, found: u64) -> RegistryError {
-    let Reply { what, host, .. } = reply;
-    RegistryError::WrongLength {
-        what,
-        host,
-        expected,
-        found,
+    let found = hasher.finish();
+    if found != blob.digest {
+        let expected = blob.digest.clone();
+        return Err(response.error(Problem::WrongDigest { expected, found }));
     }
+    let finished = sink.finish().await;
+    finished.map_err(|error| response.error(Problem::Sink(error)))
 }

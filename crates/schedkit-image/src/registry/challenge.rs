@@ -1,22 +1,21 @@
-//! `WWW-Authenticate`: what a registry wants to see before it answers. A parser of hostile text:
-//! total, bounded; called with the headers of a 401 and asks nobody anything.
+//! Parses `WWW-Authenticate`, the challenge in a response with status 401. The text is hostile: no
+//! input panics, and length and number of parameters are limited.
 
 use reqwest::Url;
 
-/// More than any registry sends.
-const LONGEST: usize = 8 * 1024;
-const MOST_PARAMETERS: usize = 32;
+const MAX_BYTES: usize = 8 * 1024;
+const MAX_PARAMETERS: usize = 32;
 
-/// What has to be shown.
+/// What the registry accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Challenge {
     /// A token from that server.
     Bearer(Bearer),
-    /// Name and password.
+    /// User name and password.
     Basic,
 }
 
-/// Where tokens are given out, and what to ask for.
+/// The token server, and the parameters of a request to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bearer {
     pub(super) realm: Url,
@@ -27,20 +26,16 @@ pub(super) struct Bearer {
 /// Why a challenge cannot be answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChallengeError {
-    /// A refusal without a word.
     #[error("there is none")]
     None,
-    /// Beyond reason.
-    #[error("it has more than {LONGEST} bytes or {MOST_PARAMETERS} parameters")]
+    #[error("it has more than {MAX_BYTES} bytes or {MAX_PARAMETERS} parameters")]
     TooLong,
-    /// Text that follows no grammar. It is not quoted: it can repeat a token that we sent.
-    #[error("its text is no challenge")]
+    /// The text is not quoted: it can repeat a token that we sent.
+    #[error("its syntax is wrong")]
     Text,
-    /// A scheme that we do not speak.
     #[error("it offers neither Bearer nor Basic")]
     Scheme,
-    /// A token server without an address.
-    #[error("its realm is no address of a token server")]
+    #[error("its realm is no URL of a token server")]
     Realm,
 }
 
@@ -52,10 +47,10 @@ pub(super) fn parse<'a>(
     let mut length = 0;
     for header in headers {
         length += header.len();
-        if length > LONGEST {
+        if length > MAX_BYTES {
             return Err(ChallengeError::TooLong);
         }
-        offers(header, &mut offered)?;
+        parse_header(header, &mut offered)?;
     }
     if offered.is_empty() {
         return Err(ChallengeError::None);
@@ -91,7 +86,7 @@ impl Offer<'_> {
         if !matches!(realm.scheme(), "http" | "https") {
             return Err(ChallengeError::Realm);
         }
-        // A name or password in an address would be sent as ours.
+        // A name or password in a URL would be sent as ours.
         let _ = realm.set_username("");
         let _ = realm.set_password(None);
         realm.set_fragment(None);
@@ -103,57 +98,58 @@ impl Offer<'_> {
     }
 }
 
-/// `Scheme key="value", key=value, Scheme2 …`: a word before a space begins a scheme, a word
+/// `Scheme key="value", key=value, Scheme2 …`: a token before a space starts a scheme, a token
 /// before `=` is a parameter of the scheme before it.
-fn offers<'a>(header: &'a str, offered: &mut Vec<Offer<'a>>) -> Result<(), ChallengeError> {
-    let bad = || ChallengeError::Text;
-    let mut rest = header.trim_start_matches(blank);
+fn parse_header<'a>(header: &'a str, offered: &mut Vec<Offer<'a>>) -> Result<(), ChallengeError> {
+    let invalid = || ChallengeError::Text;
+    let mut rest = header.trim_start_matches(is_separator);
     let mut parameters = 0;
     while !rest.is_empty() {
-        let (word, after) = rest.split_at(rest.find(|c| !is_token(c)).unwrap_or(rest.len()));
-        if word.is_empty() {
-            return Err(bad());
+        let (token, after) =
+            rest.split_at(rest.find(|c| !is_token_character(c)).unwrap_or(rest.len()));
+        if token.is_empty() {
+            return Err(invalid());
         }
         let trimmed = after.trim_start_matches([' ', '\t']);
         if let Some(value) = trimmed.strip_prefix('=') {
-            let (value, after) = parameter_value(value.trim_start()).ok_or_else(bad)?;
-            let offer = offered.last_mut().ok_or_else(bad)?;
-            offer.parameters.push((word, value));
+            let (value, after) = parameter_value(value.trim_start()).ok_or_else(invalid)?;
+            let offer = offered.last_mut().ok_or_else(invalid)?;
+            offer.parameters.push((token, value));
             rest = after;
         } else {
             let parameters = Vec::new();
-            let scheme = word;
+            let scheme = token;
             offered.push(Offer { scheme, parameters });
             rest = after;
         }
         parameters += 1;
-        if parameters > MOST_PARAMETERS {
+        if parameters > MAX_PARAMETERS {
             return Err(ChallengeError::TooLong);
         }
-        rest = rest.trim_start_matches(blank);
+        rest = rest.trim_start_matches(is_separator);
     }
     Ok(())
 }
 
-fn blank(character: char) -> bool {
+fn is_separator(character: char) -> bool {
     matches!(character, ' ' | '\t' | ',')
 }
 
-fn is_token(character: char) -> bool {
+fn is_token_character(character: char) -> bool {
     character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character)
 }
 
-/// A word, or text in quotes with `\` before what would end it.
+/// A token, or text in quotes with `\` as the escape character.
 fn parameter_value(text: &str) -> Option<(String, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
-        let end = text.find(blank).unwrap_or(text.len());
+        let end = text.find(is_separator).unwrap_or(text.len());
         return Some((text[..end].to_owned(), &text[end..]));
     };
     let mut value = String::new();
     let mut characters = quoted.char_indices();
-    while let Some((place, character)) = characters.next() {
+    while let Some((position, character)) = characters.next() {
         match character {
-            '"' => return Some((value, &quoted[place + 1..])),
+            '"' => return Some((value, &quoted[position + 1..])),
             '\\' => value.push(characters.next()?.1),
             other => value.push(other),
         }
@@ -194,9 +190,9 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_says_why() {
-        let long = "x".repeat(LONGEST + 1);
-        let many = format!("Bearer {}", "a=b,".repeat(MOST_PARAMETERS));
+    fn challenges_that_cannot_be_answered() {
+        let long = "x".repeat(MAX_BYTES + 1);
+        let many = format!("Bearer {}", "a=b,".repeat(MAX_PARAMETERS));
         for (header, error) in [
             ("", ChallengeError::None),
             (" ,, ", ChallengeError::None),
@@ -217,7 +213,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_stumble(header in r#"\PC*|(Bearer|Basic|[a-c="\\, ]){0,30}"#) {
+        fn no_text_makes_it_panic(header in r#"\PC*|(Bearer|Basic|[a-c="\\, ]){0,30}"#) {
             let _ = parse([header.as_str()]);
         }
     }

@@ -1,5 +1,6 @@
-//! Manifests and indexes of the image specification (and Docker's older names for the same), as
-//! much of them as we use. A parser of hostile bytes: total, bounded, no guess.
+//! Parses manifests and indexes of the image specification, and Docker's older media types for the
+//! same; only the fields that we use. The bytes are hostile: no input panics, lists are limited,
+//! and an ambiguous document is refused.
 
 use std::collections::BTreeMap;
 
@@ -7,40 +8,35 @@ use schedkit_core::Digest;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-/// More than any real image has; a longer list is somebody playing with us.
-const MOST_DESCRIPTORS: usize = 1000;
+const MAX_DESCRIPTORS: usize = 1000;
 
 /// Points at content by digest and size.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
-    /// What the content is said to be.
     #[serde(default)]
     pub media_type: String,
-    /// What the content is.
     #[serde(deserialize_with = "digest")]
     pub digest: Digest,
-    /// How many bytes.
+    /// In bytes.
     pub size: u64,
-    /// Said by whoever made the referrer; unreliable (see `docs/trust.md`).
+    /// Written by whoever made the referrer; unreliable (see `docs/trust.md`).
     #[serde(default)]
     pub artifact_type: Option<String>,
-    /// Free words, such as a signature in an older format.
-    #[serde(default, deserialize_with = "or_nothing")]
+    /// In a `.sig` layer they hold the signature.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub annotations: BTreeMap<String, String>,
-    /// In an index: which machine it is for.
+    /// Set in an index.
     #[serde(default)]
     pub platform: Option<Platform>,
 }
 
-/// A kind of machine, in Go's words (`linux`, `amd64`).
+/// A platform, with Go's names for it (`linux`, `amd64`).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Platform {
-    /// `linux`.
     pub os: String,
-    /// `amd64`, `arm64`.
     pub architecture: String,
-    /// `v8`.
+    /// `v8`, with `arm64`.
     #[serde(default)]
     pub variant: Option<String>,
 }
@@ -48,64 +44,52 @@ pub struct Platform {
 /// One image, or one signature that is stored like one.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Manifest {
-    /// The configuration.
     pub config: Descriptor,
-    /// The layers, the lowest first.
-    #[serde(default, deserialize_with = "or_nothing")]
+    /// The lowest first.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub layers: Vec<Descriptor>,
-    /// What this manifest says it belongs to.
+    /// The manifest that this one refers to.
     #[serde(default)]
     pub subject: Option<Descriptor>,
-    /// Free words.
-    #[serde(default, deserialize_with = "or_nothing")]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub annotations: BTreeMap<String, String>,
 }
 
-/// One image for several kinds of machine.
+/// One image for several platforms.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Index {
-    /// One manifest a platform.
-    #[serde(deserialize_with = "or_nothing")]
+    #[serde(deserialize_with = "null_as_default")]
     pub manifests: Vec<Descriptor>,
-    /// Free words.
-    #[serde(default, deserialize_with = "or_nothing")]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub annotations: BTreeMap<String, String>,
 }
 
-/// A document that is either.
+/// A parsed document.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "one of them lives at a time, and not for long"
+    reason = "only one exists at a time, and it is dropped soon"
 )]
 pub enum Content {
-    /// For one kind of machine.
     Manifest(Manifest),
-    /// For several.
     Index(Index),
 }
 
 /// Why bytes are neither manifest nor index.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
-    /// Not JSON, or without what every such document has.
     #[error("not an image manifest: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// It could be read both ways, and two readers would see two images.
+    /// Two readers could see two different images in it.
     #[error("both a manifest and an index")]
     Ambiguous,
-    /// It says one thing and is another.
-    #[error("says it is {said:?} and is not")]
-    Mislabelled {
-        /// Its own `mediaType`.
-        said: String,
-    },
-    /// A list without an end.
-    #[error("lists more than {MOST_DESCRIPTORS} parts")]
+    #[error("has the media type {media_type:?} and other content")]
+    Mislabelled { media_type: String },
+    #[error("lists more than {MAX_DESCRIPTORS} parts")]
     TooMany,
 }
 
-/// What decides between the two kinds, before either is read.
+/// The fields that tell a manifest from an index.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Outline {
@@ -117,23 +101,22 @@ struct Outline {
 }
 
 impl Content {
-    /// Reads a document. The bytes decide what it is, never a header of the registry; a document
-    /// that could be read both ways is refused (two readers would see two different images).
+    /// Parses a document. The bytes decide what it is, never a header of the registry.
     ///
     /// # Errors
-    /// When the bytes are neither, both, or too much.
+    /// When the bytes are neither a manifest nor an index, or both, or list too much.
     pub fn parse(bytes: &[u8]) -> Result<Self, ContentError> {
         let outline: Outline = serde_json::from_slice(bytes)?;
         let is_index = outline.manifests.is_some();
         if is_index && (outline.config.is_some() || outline.layers.is_some()) {
             return Err(ContentError::Ambiguous);
         }
-        if let Some(said) = outline.media_type {
-            let says_index = said.ends_with("image.index.v1+json")
-                || said.ends_with("distribution.manifest.list.v2+json");
-            if says_index != is_index {
-                let said = crate::foreign::brief(&said);
-                return Err(ContentError::Mislabelled { said });
+        if let Some(media_type) = outline.media_type {
+            let is_index_type = media_type.ends_with("image.index.v1+json")
+                || media_type.ends_with("distribution.manifest.list.v2+json");
+            if is_index_type != is_index {
+                let media_type = crate::foreign::brief(&media_type);
+                return Err(ContentError::Mislabelled { media_type });
             }
         }
         let content = if is_index {
@@ -145,7 +128,7 @@ impl Content {
             Self::Index(index) => index.manifests.len(),
             Self::Manifest(manifest) => manifest.layers.len(),
         };
-        if parts > MOST_DESCRIPTORS {
+        if parts > MAX_DESCRIPTORS {
             return Err(ContentError::TooMany);
         }
         Ok(content)
@@ -158,7 +141,7 @@ fn digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error
 }
 
 /// Go writes an empty list or map as `null`.
-fn or_nothing<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de> + Default,
@@ -177,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_kinds_are_told_apart_by_what_they_are() {
+    fn manifests_and_indexes_are_told_apart_by_their_fields() {
         let manifest = r#"{"config": {"digest": "DIGEST", "size": 2}, "layers": null}"#;
         assert!(matches!(parse(manifest), Ok(Content::Manifest(_))));
         let index = r#"{"mediaType": "application/vnd.oci.image.index.v1+json",
@@ -192,12 +175,15 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_both_ways_is_refused() {
+    fn ambiguous_documents_are_refused() {
         let both = r#"{"config": {"digest": "DIGEST", "size": 2}, "manifests": []}"#;
         assert!(matches!(parse(both), Err(ContentError::Ambiguous)));
-        let lies =
+        let mislabelled =
             r#"{"mediaType": "application/vnd.oci.image.manifest.v1+json", "manifests": []}"#;
-        assert!(matches!(parse(lies), Err(ContentError::Mislabelled { .. })));
+        assert!(matches!(
+            parse(mislabelled),
+            Err(ContentError::Mislabelled { .. })
+        ));
         let short = r#"{"config": {"digest": "sha256:00", "size": 2}}"#;
         assert!(matches!(parse(short), Err(ContentError::Malformed(_))));
         let one = format!(r#"{{"digest": "{DIGEST}", "size": 2}}"#);

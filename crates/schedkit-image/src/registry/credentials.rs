@@ -1,43 +1,46 @@
-//! Who we are to a registry: what `podman login` and `docker login` left behind. Asked when a
-//! registry wants to know and not before, so that public images cost no file and no helper.
+//! Credentials for registries: what `podman login` and `docker login` stored. Read only when a
+//! registry sends a challenge, so that public images need no file and no helper.
 //!
-//! Which files and where helpers are is said by the program: the environment is not read here.
+//! The program says which files and which folders of helpers to use: the environment is not read
+//! here.
 
 mod auth_file;
+mod error;
 mod helper;
+mod login;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use auth_file::AuthFile;
-use schedkit_core::Repository;
+use auth_file::{AuthFile, InvalidEntry};
 
-use super::error::{CredentialsUsed, RegistryError};
+pub use error::CredentialsError;
+pub use login::{Login, LoginSource};
+
 use crate::foreign::{self, ReadError};
 use crate::secret::Secret;
 
-/// A machine's logins fit in it many times.
-const BIGGEST_FILE: usize = 1024 * 1024;
+const MAX_FILE_BYTES: usize = 1024 * 1024;
 
-/// Where logins are kept.
+/// Where logins are stored.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
-    files: Vec<Place>,
+    files: Vec<AuthFilePath>,
     helper_folders: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone)]
-enum Place {
-    /// Named by the user: must be there.
-    Named(PathBuf),
-    /// One of those that are looked at by custom.
-    Usual(PathBuf),
+enum AuthFilePath {
+    /// Named by the user: it must exist.
+    Required(PathBuf),
+    /// A default of podman or docker.
+    Optional(PathBuf),
 }
 
-/// Folders that hold logins by custom.
+/// Folders in which podman and docker store logins by default.
 #[derive(Debug, Clone, Default)]
-pub struct UsualPlaces {
+pub struct DefaultAuthFolders {
     /// `$XDG_RUNTIME_DIR`, holding `containers/auth.json`.
     pub runtime: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME` or `~/.config`, holding `containers/auth.json`.
@@ -46,130 +49,33 @@ pub struct UsualPlaces {
     pub docker: Option<PathBuf>,
 }
 
-/// What we show.
-#[derive(Debug, Clone)]
-pub enum Login {
-    /// Nothing.
-    Nobody,
-    /// A name and its password.
-    Password {
-        /// The name.
-        user: String,
-        /// The password.
-        password: Secret,
-    },
-    /// Exchanged for tokens by the registry's token server.
-    Identity(Secret),
-}
-
-/// Why logins could not be looked up. Never quotes what a file or helper says.
-#[derive(Debug, thiserror::Error)]
-pub enum CredentialsError {
-    /// The file.
-    #[error("{} cannot be used", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: ReadError,
-    },
-    /// Its text.
-    #[error("{} is no file of logins, see line {line}, column {column}", path.display())]
-    Json {
-        /// Which.
-        path: PathBuf,
-        /// From 1.
-        line: usize,
-        /// From 1.
-        column: usize,
-    },
-    /// One entry of it.
-    #[error("{} has an entry for {host} whose auth is no base64 of NAME:PASSWORD", path.display())]
-    Entry {
-        /// Which.
-        path: PathBuf,
-        /// Whose entry.
-        host: String,
-    },
-    /// A helper that is no word.
-    #[error("{} names a credential helper that cannot be one", path.display())]
-    HelperName {
-        /// The file that names it.
-        path: PathBuf,
-    },
-    /// No such program.
-    #[error("docker-credential-{name} is not installed")]
-    NoHelper {
-        /// Behind `docker-credential-`.
-        name: String,
-    },
-    /// It does not run.
-    #[error("cannot run docker-credential-{name}")]
-    HelperRun {
-        /// Behind `docker-credential-`.
-        name: String,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// It says that it failed.
-    #[error("docker-credential-{name} failed; run `docker-credential-{name} list` to see why")]
-    HelperFailed {
-        /// Behind `docker-credential-`.
-        name: String,
-    },
-    /// It hangs.
-    #[error("docker-credential-{name} gave no answer in {limit:?} and was ended")]
-    HelperSlow {
-        /// Behind `docker-credential-`.
-        name: String,
-        /// How long we waited.
-        limit: Duration,
-    },
-    /// It floods.
-    #[error("docker-credential-{name} answered with more than {limit} bytes and was ended")]
-    HelperTooBig {
-        /// Behind `docker-credential-`.
-        name: String,
-        /// As much as we read.
-        limit: usize,
-    },
-    /// It talks nonsense.
-    #[error("docker-credential-{name} answered with no login")]
-    HelperAnswer {
-        /// Behind `docker-credential-`.
-        name: String,
-    },
-}
-
 impl Credentials {
-    /// We are nobody, everywhere.
+    /// No login for any registry.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The logins of this file and no other; it must be there.
+    /// The logins of this file and no other. A missing file is an error at the first lookup.
     pub fn from_file(path: PathBuf) -> Self {
         Self {
-            files: vec![Place::Named(path)],
+            files: vec![AuthFilePath::Required(path)],
             helper_folders: Vec::new(),
         }
     }
 
-    /// The logins of the usual files, as far as they are there: podman's of this session,
-    /// podman's, docker's. The first that knows a registry decides.
-    pub fn from_usual(places: UsualPlaces) -> Self {
-        let UsualPlaces {
+    /// The logins of the default files that exist: podman's of this session, podman's, docker's.
+    /// The first that has an entry for a registry is used.
+    pub fn from_default_files(folders: DefaultAuthFolders) -> Self {
+        let DefaultAuthFolders {
             runtime,
             config,
             docker,
-        } = places;
+        } = folders;
         let podman = [runtime, config].into_iter().flatten();
         let podman = podman.map(|folder| folder.join("containers/auth.json"));
         let docker = docker.map(|folder| folder.join("config.json"));
         Self {
-            files: podman.chain(docker).map(Place::Usual).collect(),
+            files: podman.chain(docker).map(AuthFilePath::Optional).collect(),
             helper_folders: Vec::new(),
         }
     }
@@ -181,60 +87,42 @@ impl Credentials {
         self
     }
 
-    /// Who we are to this repository, for a container runtime that asks the registry itself.
-    ///
-    /// # Errors
-    /// When a file or a helper that should know cannot be asked.
-    pub async fn login(
-        &self,
-        repository: &Repository,
-        patience: Duration,
-    ) -> Result<Login, RegistryError> {
-        let host = repository.host().as_str();
-        let found = self.find(host, repository.path(), patience).await;
-        let (login, _) = found.map_err(|source| RegistryError::Credentials {
-            host: host.to_owned(),
-            source,
-        })?;
-        Ok(login)
-    }
-
-    /// Who we are to this repository, and who says so.
+    /// The login for a repository, and where it was found. A helper gets `timeout`.
     pub(super) async fn find(
         &self,
         host: &str,
         path: &str,
-        patience: Duration,
-    ) -> Result<(Login, CredentialsUsed), CredentialsError> {
-        for place in &self.files {
-            let Some((file, at)) = place.read()? else {
+        timeout: Duration,
+    ) -> Result<(Login, LoginSource), CredentialsError> {
+        for candidate in &self.files {
+            let Some((file, file_path)) = candidate.read()? else {
                 continue;
             };
             if let Some(name) = file.helper(host) {
-                let name = helper::Name::new(name, at)?;
+                let name = helper::Name::new(name, file_path)?;
                 let server = auth_file::server_of(host);
-                let login = helper::ask(&self.helper_folders, &name, server, patience).await?;
+                let login = helper::get(&self.helper_folders, &name, server, timeout).await?;
                 if let Some(login) = login {
-                    return Ok((login, CredentialsUsed::Helper(name.into())));
+                    return Ok((login, LoginSource::Helper(name.into())));
                 }
             }
             let login = file.login(host, path);
-            let login = login.map_err(|auth_file::NoLogin { host }| {
-                let path = at.to_owned();
+            let login = login.map_err(|InvalidEntry { host }| {
+                let path = file_path.to_owned();
                 CredentialsError::Entry { path, host }
             })?;
             if let Some(login) = login {
-                return Ok((login, CredentialsUsed::File(at.to_owned())));
+                return Ok((login, LoginSource::File(file_path.to_owned())));
             }
         }
-        Ok((Login::Nobody, CredentialsUsed::None))
+        Ok((Login::Anonymous, LoginSource::Nowhere))
     }
 }
 
-impl Place {
+impl AuthFilePath {
     fn read(&self) -> Result<Option<(AuthFile, &Path)>, CredentialsError> {
-        let (Self::Named(path) | Self::Usual(path)) = self;
-        let text = match foreign::read_file(path, BIGGEST_FILE) {
+        let (Self::Required(path) | Self::Optional(path)) = self;
+        let text = match foreign::read_file(path, MAX_FILE_BYTES) {
             Ok(text) => Secret::new(text),
             Err(error) if self.may_be_missing(&error) => return Ok(None),
             Err(source) => {
@@ -251,10 +139,10 @@ impl Place {
     }
 
     fn may_be_missing(&self, error: &ReadError) -> bool {
-        let missing = |error: &io::Error| {
+        let is_missing = |error: &io::Error| {
             let kind = error.kind();
             matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         };
-        matches!((self, error), (Self::Usual(_), ReadError::Io(error)) if missing(error))
+        matches!((self, error), (Self::Optional(_), ReadError::Io(error)) if is_missing(error))
     }
 }

@@ -1,30 +1,26 @@
-//! From a repository to addresses: the mirrors first, then the registry itself. Pure.
+//! From a repository to the URLs of its mirrors and of the registry itself. Pure.
 
 use reqwest::Url;
 use schedkit_core::{Digest, RegistryHost, Repository};
 
-use super::RegistryError;
-use super::error::SetupError;
+use super::error::RegistryError;
 use super::host_config::{Hosts, Security, Upstream};
+use super::host_name::api_host;
+use super::problem::{Problem, SetupError};
 
-/// Docker Hub's registry does not live where its name says.
-const DOCKER_HUB: &str = "docker.io";
-const DOCKER_HUB_REGISTRY: &str = "registry-1.docker.io";
-
-/// Tags on one page; a page of the longest tags stays far below its size cap.
-const TAGS_A_PAGE: &str = "1000";
+/// A page of the longest tags stays far below the limit of a page.
+const TAGS_PER_PAGE: &str = "1000";
 
 /// One repository on one host.
 #[derive(Debug, Clone)]
 pub(super) struct Endpoint {
-    /// The host as users name it; its settings and credentials go by this name.
+    /// The name that the configuration and the credentials have for the host.
     pub(super) host: RegistryHost,
-    /// The repository's path there, with a mirror's prefix.
+    /// The repository's path at this host, with a mirror's prefix.
     pub(super) path: String,
     /// `https://HOST/v2/PATH/`.
     base: Url,
-    /// How often it may be asked in all.
-    pub(super) tries: u32,
+    pub(super) attempts: u32,
 }
 
 impl Endpoint {
@@ -32,28 +28,21 @@ impl Endpoint {
         hosts: &Hosts,
         host: &RegistryHost,
         path: String,
-        tries: u32,
-    ) -> Result<Self, RegistryError> {
+        attempts: u32,
+    ) -> Result<Self, SetupError> {
         let security = hosts.get(host).map(|config| config.security);
         let scheme = match security.unwrap_or_default() {
             Security::Tls | Security::UnverifiedTls => "https",
             Security::PlainHttp => "http",
         };
-        let real = match host.as_str() {
-            DOCKER_HUB => DOCKER_HUB_REGISTRY,
-            other => other,
-        };
-        // A name such as 999.999.999.999 is a fine host name and still no address.
-        let base = Url::parse(&format!("{scheme}://{real}/v2/{path}/"));
-        let base = base.map_err(|_| RegistryError::Setup {
-            host: host.to_string(),
-            source: SetupError::Address,
-        })?;
+        let api_host = api_host(host.as_str());
+        let base = Url::parse(&format!("{scheme}://{api_host}/v2/{path}/"));
+        let base = base.map_err(|_| SetupError::Address)?;
         Ok(Self {
             host: host.clone(),
             path,
             base,
-            tries,
+            attempts,
         })
     }
 
@@ -72,12 +61,12 @@ impl Endpoint {
 
     pub(super) fn tags(&self) -> Url {
         let mut url = self.at(&["tags", "list"]);
-        url.query_pairs_mut().append_pair("n", TAGS_A_PAGE);
+        url.query_pairs_mut().append_pair("n", TAGS_PER_PAGE);
         url
     }
 
-    /// Whether an address is on this very host, reached in this very way.
-    pub(super) fn is_home_of(&self, url: &Url) -> bool {
+    /// Whether a URL has the same host, port and scheme.
+    pub(super) fn is_same_host(&self, url: &Url) -> bool {
         url.origin() == self.base.origin()
     }
 
@@ -92,22 +81,19 @@ impl Endpoint {
     }
 }
 
-/// The name under which users know the host of an address.
-pub(super) fn name_of(host: &str) -> &str {
-    match host {
-        DOCKER_HUB_REGISTRY => DOCKER_HUB,
-        other => other,
-    }
-}
-
-/// Whom to ask, in this order. A mirror is asked once, the last of all up to `tries` times.
+/// The hosts to try, in this order. A mirror gets one attempt, the last host gets `attempts`.
 pub(super) fn endpoints(
     hosts: &Hosts,
     repository: &Repository,
-    tries: u32,
+    attempts: u32,
+    what: &str,
 ) -> Result<Vec<Endpoint>, RegistryError> {
     let (host, path) = (repository.host(), repository.path());
     let config = hosts.get(host);
+    let endpoint = |host: &RegistryHost, path: String| {
+        let endpoint = Endpoint::new(hosts, host, path, 1);
+        endpoint.map_err(|error| RegistryError::new(what, host.as_str(), Problem::Setup(error)))
+    };
     let mut found = Vec::new();
     for mirror in config
         .map(|config| config.mirrors.as_slice())
@@ -117,13 +103,13 @@ pub(super) fn endpoints(
             Some(prefix) => format!("{prefix}/{path}"),
             None => path.to_owned(),
         };
-        found.push(Endpoint::new(hosts, &mirror.host, path, 1)?);
+        found.push(endpoint(&mirror.host, path)?);
     }
     if config.is_none_or(|config| config.upstream == Upstream::Ask) {
-        found.push(Endpoint::new(hosts, host, path.to_owned(), 1)?);
+        found.push(endpoint(host, path.to_owned())?);
     }
     if let Some(last) = found.last_mut() {
-        last.tries = tries;
+        last.attempts = attempts;
     }
     Ok(found)
 }
@@ -132,15 +118,16 @@ pub(super) fn endpoints(
 mod tests {
     use super::*;
 
-    fn addresses(hosts: &str, repository: &str) -> Vec<String> {
+    fn urls(hosts: &str, repository: &str) -> Vec<String> {
         let hosts = serde_json::from_str(hosts).unwrap();
-        let endpoints = endpoints(&hosts, &repository.parse().unwrap(), 3).unwrap();
-        let shown = |endpoint: &Endpoint| format!("{} x{}", endpoint.manifest("1"), endpoint.tries);
+        let endpoints = endpoints(&hosts, &repository.parse().unwrap(), 3, "x").unwrap();
+        let shown =
+            |endpoint: &Endpoint| format!("{} x{}", endpoint.manifest("1"), endpoint.attempts);
         endpoints.iter().map(shown).collect()
     }
 
     #[test]
-    fn addresses_follow_the_reference_and_the_settings() {
+    fn urls_follow_the_reference_and_the_configuration() {
         for (hosts, repository, expected) in [
             (
                 "{}",
@@ -152,7 +139,7 @@ mod tests {
                 "docker.io/nginx",
                 vec!["https://registry-1.docker.io/v2/library/nginx/manifests/1 x3"],
             ),
-            // A loopback address is a host like any other.
+            // Loopback addresses get no exception.
             (
                 "{}",
                 "localhost:5000/a",
@@ -182,26 +169,24 @@ mod tests {
                 "a.b/x",
                 vec!["https://c.d/v2/x/manifests/1 x3"],
             ),
-            // The same host, so the same air gap.
+            // The same host, so the mirror is used for it as well.
             (
                 r#"{"a.b": {"mirrors": ["c.d"], "upstream": "never"}}"#,
                 "a.b:443/x",
                 vec!["https://c.d/v2/x/manifests/1 x3"],
             ),
         ] {
-            assert_eq!(addresses(hosts, repository), expected, "{repository}");
+            assert_eq!(urls(hosts, repository), expected, "{repository}");
         }
     }
 
     #[test]
-    fn a_host_that_is_no_address_is_an_error() {
-        let error = endpoints(&Hosts::default(), &"999.999.999.999/a".parse().unwrap(), 3);
+    fn a_host_that_makes_no_url_is_an_error() {
+        let repository = "999.999.999.999/a".parse().unwrap();
+        let error = endpoints(&Hosts::default(), &repository, 3, "x").unwrap_err();
         assert!(matches!(
-            error,
-            Err(RegistryError::Setup {
-                source: SetupError::Address,
-                ..
-            })
+            error.problem(),
+            Problem::Setup(SetupError::Address)
         ));
     }
 }

@@ -1,19 +1,19 @@
-//! What a user says about single registries: how to connect, whom to ask first. Part of our own
-//! configuration file; read by the programs, used by the client. No I/O here.
+//! The configuration of single registries: how to connect, and which mirrors to try first. Part of
+//! the programs' configuration file. No I/O here.
 //!
 //! ```toml
 //! [registry."ghcr.io"]
-//! mirrors = ["harbor.example/ghcr"]   # asked first, in this order
-//! upstream = "never"                  # and then not ghcr.io itself: an air gap
+//! mirrors = ["harbor.example/ghcr"]   # tried first, in this order
+//! upstream = "never"                  # ghcr.io itself is never contacted
 //! [registry."harbor.example"]
-//! ca = "/etc/schedctl/harbor.pem"     # trusted for this host, beside the system's
+//! ca = "/etc/schedctl/harbor.pem"     # trusted for this host, in addition to the system's
 //! [registry."registry.lab:5000"]
 //! security = "plain-http"
 //! ```
 //!
-//! `insecure` of other tools means two things and tries both. Here they have two names, and
-//! neither is tried unless it is written down, not even for a loopback address:
-//! `unverified-tls` takes any certificate, `plain-http` does without TLS.
+//! Other tools have one setting `insecure` that tries two things. Here they have two names, and
+//! neither is tried unless it is configured, not even for a loopback address: `unverified-tls`
+//! accepts any certificate, `plain-http` uses no TLS.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,33 +23,32 @@ use schedkit_core::image_ref::ImageRefError;
 use schedkit_core::{RegistryHost, Repository};
 use serde::Deserialize;
 
-use super::endpoint;
-use super::transport::host_of;
+use super::host_name::{configured_name, host_and_port};
 
-const MOST_MIRRORS: usize = 8;
+const MAX_MIRRORS: usize = 8;
 const HTTPS_PORT: &str = ":443";
 const HTTP_PORT: &str = ":80";
 
-/// All hosts of which there is something to say.
+/// The configuration of all hosts that have one.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(try_from = "BTreeMap<String, HostConfig>")]
 pub struct Hosts(BTreeMap<RegistryHost, HostConfig>);
 
-/// One host.
+/// The configuration of one host.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostConfig {
-    /// How to connect.
     #[serde(default)]
     pub security: Security,
-    /// A PEM file of certificate authorities that are trusted for this host, beside the system's.
+    /// A PEM file of certificate authorities that are trusted for this host, in addition to the
+    /// system's.
     #[serde(default)]
     pub ca: Option<PathBuf>,
-    /// Who is asked before the host itself. What they send by digest is checked like anything
-    /// else; what a tag means is their word, which the signature must confirm.
+    /// Tried before the host itself. Content that is requested by digest is checked wherever it
+    /// comes from; which digest a tag has is the mirror's claim, and only a signature can confirm
+    /// that the image may run.
     #[serde(default)]
     pub mirrors: Vec<Mirror>,
-    /// Whether the host itself is asked when no mirror helps.
     #[serde(default)]
     pub upstream: Upstream,
 }
@@ -58,17 +57,16 @@ pub struct HostConfig {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Security {
-    /// TLS with a certificate that we trust.
+    /// TLS with a trusted certificate.
     #[default]
     Tls,
-    /// TLS with whatever certificate: whoever is in between reads and changes what is sent.
+    /// TLS with any certificate: somebody in between can read and change what is sent.
     UnverifiedTls,
-    /// No TLS.
     PlainHttp,
 }
 
 impl Security {
-    fn usual_port(self) -> &'static str {
+    fn default_port(self) -> &'static str {
         match self {
             Self::Tls | Self::UnverifiedTls => HTTPS_PORT,
             Self::PlainHttp => HTTP_PORT,
@@ -76,18 +74,17 @@ impl Security {
     }
 }
 
-/// Whether a host with mirrors is asked itself.
+/// Whether a host with mirrors is contacted itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Upstream {
-    /// When no mirror could answer.
+    /// After all mirrors failed.
     #[default]
     Ask,
-    /// Not at all.
     Never,
 }
 
-/// A host that has another's repositories, perhaps under a prefix: `HOST[:PORT][/PREFIX]`.
+/// A host that serves another host's repositories: `HOST[:PORT][/PREFIX]`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Mirror {
@@ -95,93 +92,89 @@ pub struct Mirror {
     pub(super) prefix: Option<String>,
 }
 
-/// What is wrong with the configuration of hosts.
+/// Why the configuration of hosts is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum HostConfigError {
-    /// A key that is no host.
     #[error("hosts are named by HOST or HOST:PORT")]
     Host(#[source] ImageRefError),
-    /// A mirror that is no place.
     #[error("mirrors are named by HOST[:PORT][/PREFIX]")]
     Mirror(#[source] ImageRefError),
-    /// A chain without an end.
-    #[error("{0} has more than {MOST_MIRRORS} mirrors")]
+    #[error("{0} has more than {MAX_MIRRORS} mirrors")]
     TooManyMirrors(RegistryHost),
-    /// No one left to ask.
-    #[error("{0} is never to be asked itself and has no mirror")]
-    Nobody(RegistryHost),
-    /// A certificate authority that nobody would ask for.
-    #[error("{0} has a ca, but its certificate is not looked at: leave one of the two out")]
-    UselessCa(RegistryHost),
+    #[error("{0} has `upstream = \"never\"` and has no mirror")]
+    NoHostLeft(RegistryHost),
+    #[error(
+        "{0} has a `ca`, but its `security` does not check certificates: leave one of the two out"
+    )]
+    UnusedCa(RegistryHost),
 }
 
 impl Hosts {
-    /// These hosts.
-    ///
     /// # Errors
-    /// When what is said about one of them makes no sense.
+    /// When the configuration of one of them contradicts itself.
     pub fn new(
         hosts: impl IntoIterator<Item = (RegistryHost, HostConfig)>,
     ) -> Result<Self, HostConfigError> {
         let hosts = hosts.into_iter().collect::<BTreeMap<_, _>>();
         for (host, config) in &hosts {
-            if config.mirrors.len() > MOST_MIRRORS {
+            if config.mirrors.len() > MAX_MIRRORS {
                 return Err(HostConfigError::TooManyMirrors(host.clone()));
             }
             if config.upstream == Upstream::Never && config.mirrors.is_empty() {
-                return Err(HostConfigError::Nobody(host.clone()));
+                return Err(HostConfigError::NoHostLeft(host.clone()));
             }
             if config.ca.is_some() && config.security != Security::Tls {
-                return Err(HostConfigError::UselessCa(host.clone()));
+                return Err(HostConfigError::UnusedCa(host.clone()));
             }
         }
         Ok(Self(hosts))
     }
 
-    /// Their names, in order.
+    /// In alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &RegistryHost> {
         self.0.keys()
     }
 
-    /// What is said about a host, under the name that it has here or with its usual port written
-    /// or left out: an air gap must not open for `:443`.
+    /// The configuration of a host, under this name or with its default port added or left out:
+    /// `upstream = "never"` for `a.b` must hold for `a.b:443`, too.
     pub(super) fn get(&self, host: &RegistryHost) -> Option<&HostConfig> {
         let exact = self.0.get(host);
-        exact.or_else(|| self.under_other_name(host.as_str()))
+        exact.or_else(|| self.with_other_port(host.as_str()))
     }
 
-    /// Where a repository's content is and how to connect there, for a container runtime that
-    /// asks registries itself: the mirrors first, then the registry, unless that is never asked.
-    pub fn places(&self, repository: &Repository) -> Vec<(Repository, Security)> {
+    /// The repositories that serve this one's content and how to connect to each, for a container
+    /// runtime that sends its own requests: the mirrors first, then the registry itself unless it
+    /// is never contacted.
+    pub fn locations(&self, repository: &Repository) -> Vec<(Repository, Security)> {
         let config = self.get(repository.host());
         let mirrors = config.map(|config| config.mirrors.as_slice());
         let mirrors = mirrors.unwrap_or_default().iter();
-        // A mirror's prefix can make a path too long to be one: nothing can be there.
+        // With a mirror's prefix a path can become too long to be valid: the mirror cannot have it.
         let mirrors = mirrors.filter_map(|mirror| mirror.of(repository));
         let itself = config.is_none_or(|config| config.upstream == Upstream::Ask);
         let itself = itself.then(|| repository.clone());
-        let secured = |place: Repository| {
-            let security = self.get(place.host()).map(|config| config.security);
-            (place, security.unwrap_or_default())
+        let with_security = |location: Repository| {
+            let security = self.get(location.host()).map(|config| config.security);
+            (location, security.unwrap_or_default())
         };
-        mirrors.chain(itself).map(secured).collect()
+        mirrors.chain(itself).map(with_security).collect()
     }
 
-    fn under_other_name(&self, host: &str) -> Option<&HostConfig> {
+    fn with_other_port(&self, host: &str) -> Option<&HostConfig> {
         [HTTPS_PORT, HTTP_PORT].into_iter().find_map(|port| {
             let other = match host.strip_suffix(port) {
                 Some(bare) => bare.to_owned(),
                 None => format!("{host}{port}"),
             };
             let config = self.0.get(&other.parse().ok()?)?;
-            (config.security.usual_port() == port).then_some(config)
+            (config.security.default_port() == port).then_some(config)
         })
     }
 
-    /// What is said about the host of an address.
+    /// The configuration of the host of a URL.
     pub(super) fn of_url(&self, url: &Url) -> Option<&HostConfig> {
-        let name = host_of(url);
-        self.get(&endpoint::name_of(&name).parse().ok()?)
+        let name = host_and_port(url);
+        self.get(&configured_name(&name).parse().ok()?)
     }
 }
 
@@ -189,8 +182,8 @@ impl Mirror {
     fn of(&self, repository: &Repository) -> Option<Repository> {
         let prefix = self.prefix.as_ref().map(|prefix| format!("{prefix}/"));
         let prefix = prefix.unwrap_or_default();
-        let there = format!("{}/{prefix}{}", self.host, repository.path());
-        there.parse().ok()
+        let location = format!("{}/{prefix}{}", self.host, repository.path());
+        location.parse().ok()
     }
 }
 
@@ -238,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_found_again() {
+    fn the_configuration_of_a_host_is_found() {
         let hosts = hosts(
             r#"{"Registry.lab:5000": {"security": "plain-http"}, "a.b": {"mirrors": ["c.d:1/e/f", "[::1]:5000"], "upstream": "never"}}"#,
         )
@@ -263,26 +256,28 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_is_told_the_same_places_in_the_same_order() {
+    fn a_runtime_gets_the_same_locations_in_the_same_order() {
         let hosts = hosts(
             r#"{"a.b": {"mirrors": ["c.d:1/e", "f.g"]}, "h.i": {"mirrors": ["f.g"], "upstream": "never"}, "f.g": {"security": "plain-http"}}"#,
         )
         .unwrap();
-        for (repository, places) in [
+        for (repository, expected) in [
             ("a.b/x/y", "c.d:1/e/x/y Tls, f.g/x/y PlainHttp, a.b/x/y Tls"),
             ("a.b:443/x", "c.d:1/e/x Tls, f.g/x PlainHttp, a.b:443/x Tls"),
             ("h.i/x", "f.g/x PlainHttp"),
             ("j.k/x", "j.k/x Tls"),
         ] {
-            let found = hosts.places(&repository.parse().unwrap());
-            let found = found.iter().map(|(place, how)| format!("{place} {how:?}"));
-            assert_eq!(found.collect::<Vec<_>>().join(", "), places);
+            let found = hosts.locations(&repository.parse().unwrap());
+            let found = found
+                .iter()
+                .map(|(location, how)| format!("{location} {how:?}"));
+            assert_eq!(found.collect::<Vec<_>>().join(", "), expected);
         }
     }
 
     #[test]
-    fn the_usual_port_may_be_written_or_not() {
-        for (said, security, asked, found) in [
+    fn the_default_port_may_be_written_or_not() {
+        for (configured, security, requested, found) in [
             ("a.b", "tls", "a.b:443", true),
             ("a.b:443", "tls", "a.b", true),
             ("a.b", "unverified-tls", "a.b:443", true),
@@ -295,12 +290,12 @@ mod tests {
             ("a.b", "tls", "a.b:5000", false),
             ("a.b:5000", "tls", "a.b", false),
         ] {
-            let text = format!(r#"{{"{said}": {{"security": "{security}"}}}}"#);
+            let text = format!(r#"{{"{configured}": {{"security": "{security}"}}}}"#);
             let hosts = hosts(&text).unwrap();
-            let config = hosts.get(&asked.parse().unwrap());
-            assert_eq!(config.is_some(), found, "{asked} by {text}");
+            let config = hosts.get(&requested.parse().unwrap());
+            assert_eq!(config.is_some(), found, "{requested} by {text}");
         }
-        // Who is named exactly is meant.
+        // An exact name takes precedence.
         let both = r#"{"a.b": {"ca": "/x"}, "a.b:443": {"ca": "/y"}}"#;
         let both = hosts(both).unwrap();
         let config = both.get(&"a.b:443".parse().unwrap()).unwrap();
@@ -308,12 +303,12 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn contradictions_are_refused() {
         let many = format!(
             r#"{{"a.b": {{"mirrors": [{}]}}}}"#,
-            [r#""c.d""#; MOST_MIRRORS + 1].join(",")
+            [r#""c.d""#; MAX_MIRRORS + 1].join(",")
         );
-        for (text, said) in [
+        for (text, expected) in [
             (r#"{"a b": {}}"#, "hosts are named by HOST or HOST:PORT"),
             (r#"{"a.b": {"insecure": true}}"#, "unknown field `insecure`"),
             (r#"{"a.b": {"security": "none"}}"#, "unknown variant `none`"),
@@ -330,7 +325,7 @@ mod tests {
             (&many, "more than 8 mirrors"),
         ] {
             let error = hosts(text).unwrap_err().to_string();
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

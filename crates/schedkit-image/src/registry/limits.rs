@@ -1,35 +1,30 @@
-//! How long we wait and how often we ask. A value, so that tests can be quick and a program can
-//! decide for itself; how much we read stands beside each question.
+//! Timeouts, attempts and backoff of the client. A value, so that tests can be quick and each program
+//! can choose; the size limits are constants in the files that read responses.
 
 use std::time::Duration;
 
 use aws_lc_rs::rand;
 
-use super::RegistryError;
-use super::error::Retry;
+use super::problem::{Problem, Retry};
 
-/// Redirects that are followed for one request.
-pub(super) const MOST_REDIRECTS: usize = 5;
-
-/// Ends for everything that could go on for ever.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// For a connection to stand.
+    /// To establish a connection.
     pub connect: Duration,
-    /// Between two pieces of an answer.
+    /// Between two chunks of a response.
     pub idle: Duration,
-    /// For one question to one host, tries and tokens included. A blob gets more time, see
-    /// [`slowest`](Self::slowest).
-    pub total: Duration,
-    /// Bytes a second that a blob must come in with, for its time to be long enough.
-    pub slowest: u64,
-    /// Tries in all. A mirror gets one: the next host is its second try.
-    pub tries: u32,
-    /// The pause before the second try; it doubles with each.
-    pub pause: Duration,
-    /// The longest pause that a registry can make us take (`Retry-After`).
-    pub longest_pause: Duration,
-    /// For a credential helper to answer.
+    /// For one request to one host with all its attempts and tokens. A blob gets more time, see
+    /// [`min_bytes_per_second`](Self::min_bytes_per_second).
+    pub request: Duration,
+    /// A blob gets one more second for each of these many bytes.
+    pub min_bytes_per_second: u64,
+    /// In all. A mirror gets one: the next host is its second attempt.
+    pub attempts: u32,
+    /// Before the second attempt; it doubles with each.
+    pub first_backoff: Duration,
+    /// A registry that asks for a longer wait (`Retry-After`) gets no second attempt.
+    pub max_backoff: Duration,
+    /// For a credential helper to finish.
     pub helper: Duration,
 }
 
@@ -38,50 +33,50 @@ impl Default for Limits {
         Self {
             connect: Duration::from_secs(10),
             idle: Duration::from_secs(20),
-            total: Duration::from_secs(60),
-            slowest: 64 * 1024,
-            tries: 3,
-            pause: Duration::from_millis(500),
-            longest_pause: Duration::from_secs(20),
+            request: Duration::from_secs(60),
+            min_bytes_per_second: 64 * 1024,
+            attempts: 3,
+            first_backoff: Duration::from_millis(500),
+            max_backoff: Duration::from_secs(20),
             helper: Duration::from_secs(30),
         }
     }
 }
 
 impl Limits {
-    /// The time for a blob of this size.
+    /// The timeout for a blob of this size.
     pub(super) fn for_blob(&self, size: u64) -> Duration {
-        self.total + Duration::from_secs(size / self.slowest.max(1))
+        self.request + Duration::from_secs(size / self.min_bytes_per_second.max(1))
     }
 
-    /// How long to wait before asking again, when that could help and there are tries left.
-    pub(super) fn pause_after(
+    /// How long to wait before the next attempt; `None` when it cannot help or was the last.
+    pub(super) fn backoff(
         &self,
-        error: &RegistryError,
-        tried: u32,
-        tries: u32,
+        problem: &Problem,
+        attempt: u32,
+        attempts: u32,
     ) -> Option<Duration> {
-        // Whoever was slow once has used up the patience already.
-        if tried >= tries || matches!(error, RegistryError::TooSlow { .. }) {
+        // A host that was too slow has used up the time already.
+        if attempt >= attempts || matches!(problem, Problem::Timeout { .. }) {
             return None;
         }
-        match error.retry() {
+        match problem.retry() {
             Retry::Never => None,
-            Retry::After(wait) => (wait <= self.longest_pause).then_some(wait),
-            Retry::Backoff => Some(self.backoff(tried)),
+            Retry::After(wait) => (wait <= self.max_backoff).then_some(wait),
+            Retry::Backoff => Some(self.exponential(attempt)),
         }
     }
 
-    fn backoff(&self, tried: u32) -> Duration {
+    fn exponential(&self, attempt: u32) -> Duration {
         let full = self
-            .pause
-            .saturating_mul(1 << tried.saturating_sub(1).min(10));
-        // Many nodes that were turned away at once must not come back at once.
-        full.min(self.longest_pause).mul_f64(0.5 + jitter() / 2.0)
+            .first_backoff
+            .saturating_mul(1 << attempt.saturating_sub(1).min(10));
+        // Many nodes that were refused at the same time must not retry at the same time.
+        full.min(self.max_backoff).mul_f64(0.5 + jitter() / 2.0)
     }
 }
 
-/// Between 0 and 1; a source of randomness that fails costs us the spread, nothing else.
+/// Between 0 and 1. Without randomness it is 1: the backoff works, without its spread.
 fn jitter() -> f64 {
     let mut byte = [0xff];
     let _ = rand::fill(&mut byte);
@@ -92,31 +87,27 @@ fn jitter() -> f64 {
 mod tests {
     use super::*;
 
-    fn limited(wait: Option<Duration>) -> RegistryError {
-        RegistryError::RateLimited {
-            what: String::new(),
-            host: String::new(),
-            wait,
-        }
+    fn limited(retry_after: Option<Duration>) -> Problem {
+        Problem::RateLimited { retry_after }
     }
 
     #[test]
-    fn pauses_grow_and_end() {
+    fn the_backoff_grows_up_to_its_maximum() {
         let limits = Limits::default();
-        let first = limits.pause_after(&limited(None), 1, 9).unwrap();
-        assert!((limits.pause / 2..=limits.pause).contains(&first));
-        let late = limits.pause_after(&limited(None), 8, 9).unwrap();
-        assert!((limits.longest_pause / 2..=limits.longest_pause).contains(&late));
-        assert_eq!(limits.pause_after(&limited(None), 9, 9), None);
+        let first = limits.backoff(&limited(None), 1, 9).unwrap();
+        assert!((limits.first_backoff / 2..=limits.first_backoff).contains(&first));
+        let late = limits.backoff(&limited(None), 8, 9).unwrap();
+        assert!((limits.max_backoff / 2..=limits.max_backoff).contains(&late));
+        assert_eq!(limits.backoff(&limited(None), 9, 9), None);
     }
 
     #[test]
-    fn a_registry_may_ask_for_a_pause_but_not_for_any() {
+    fn a_wait_that_is_too_long_is_not_waited() {
         let limits = Limits::default();
         let wait = Duration::from_secs(20);
-        assert_eq!(limits.pause_after(&limited(Some(wait)), 1, 3), Some(wait));
+        assert_eq!(limits.backoff(&limited(Some(wait)), 1, 3), Some(wait));
         let wait = Duration::from_secs(21);
-        assert_eq!(limits.pause_after(&limited(Some(wait)), 1, 3), None);
+        assert_eq!(limits.backoff(&limited(Some(wait)), 1, 3), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Lists that come in pages: where the next one is. A parser of the `Link` header that leads to
-//! the same list on the same host, or nowhere.
+//! Lists in several pages. Parses the `Link` header; the next page must belong to the same list on
+//! the same host.
 
 use std::collections::BTreeSet;
 
@@ -7,52 +7,49 @@ use bytes::Bytes;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, LINK};
 
-use super::RegistryError;
-use super::error::Malformation;
+use super::error::RegistryError;
 use super::limits::Limits;
-use super::reply::Reply;
+use super::problem::{BadResponse, Problem};
+use super::response::SuccessResponse;
 
-/// The pages of one list, each of which is asked for once.
+/// The pages of one list, each of which is requested once.
 #[derive(Debug)]
 pub(super) struct Pages {
     first: Url,
     seen: BTreeSet<String>,
-    most: usize,
+    max: usize,
 }
 
-/// One page as it came.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) body: Bytes,
-    /// Where it says the next one is.
+    /// The target of its `Link` header.
     next: Option<String>,
-    /// Who sent it.
     pub(super) host: String,
 }
 
 impl Page {
     /// Reads a page of at most `limit` bytes.
     pub(super) async fn read(
-        reply: Reply,
+        response: SuccessResponse,
         limit: u64,
         limits: &Limits,
     ) -> Result<Self, RegistryError> {
-        let next = next_target(reply.headers()).map(str::to_owned);
-        let host = reply.host.clone();
-        let body = reply.body(limit, limits).await?;
+        let next = next_target(response.headers()).map(str::to_owned);
+        let host = response.host.clone();
+        let body = response.body(limit, limits).await?;
         Ok(Self { body, next, host })
     }
 }
 
 impl Pages {
-    /// Beginning here, of at most so many pages.
-    pub(super) fn from(first: Url, most: usize) -> Self {
+    pub(super) fn starting_at(first: Url, max: usize) -> Self {
         let seen = BTreeSet::from([first.to_string()]);
-        Self { first, seen, most }
+        Self { first, seen, max }
     }
 
-    /// The page after this one.
-    pub(super) fn after(&mut self, page: &Page, what: &str) -> Result<Option<Url>, RegistryError> {
+    /// The URL of the page after this one.
+    pub(super) fn after(&mut self, page: &Page) -> Result<Option<Url>, Problem> {
         let Some(target) = &page.next else {
             return Ok(None);
         };
@@ -61,17 +58,11 @@ impl Pages {
             next.origin() == self.first.origin() && next.path() == self.first.path()
         });
         let next = next.filter(|next| self.seen.insert(next.to_string()));
-        let next = next.ok_or_else(|| RegistryError::Malformed {
-            what: what.to_owned(),
-            host: page.host.clone(),
-            reason: Malformation::NextPage,
-        })?;
-        if self.seen.len() > self.most {
-            return Err(RegistryError::TooMany {
-                what: what.to_owned(),
-                host: page.host.clone(),
-                limit: self.most,
-                of: "pages",
+        let next = next.ok_or(BadResponse::NextPage)?;
+        if self.seen.len() > self.max {
+            return Err(Problem::TooMany {
+                limit: self.max,
+                items: "pages",
             });
         }
         Ok(Some(next))
@@ -88,7 +79,7 @@ fn next_target(headers: &HeaderMap) -> Option<&str> {
     })
 }
 
-/// `<TARGET>; PARAMETERS`, divided by commas.
+/// `<TARGET>; PARAMETERS`, separated by commas.
 fn links(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.split('<').skip(1).filter_map(|link| {
         let (target, parameters) = link.split_once('>')?;
@@ -117,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_page_is_the_link_that_says_so() {
+    fn the_next_page_is_the_link_with_that_relation() {
         for (text, expected) in [
             (
                 r#"</v2/a/tags/list?last=x&n=1>; rel="next""#,
@@ -140,7 +131,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_stumble(text in r#"[ -~]*|[<>;,="relnxt ]{0,40}"#) {
+        fn no_text_makes_it_panic(text in r#"[ -~]*|[<>;,="relnxt ]{0,40}"#) {
             let _ = target(&text);
         }
     }

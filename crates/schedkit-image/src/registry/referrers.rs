@@ -1,197 +1,189 @@
-//! What belongs to an image: by the referrers API, else by the tag `sha256-<hex>`.
+//! The manifests that refer to an image: from the referrers API, else from the tag `sha256-<hex>`.
 //!
-//! Both are asked at once: half of the registries in use have no such API, and finding that out
-//! first would cost each of their users a round trip. Where there is one, only it counts.
+//! Both are requested at the same time: half of the registries in use have no referrers API, and
+//! finding that out first would cost each of their users a round trip. Where there is an API, only
+//! its list counts.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
 
-use reqwest::Method;
+use reqwest::{Method, Url};
 use schedkit_core::{Digest, PinnedRef};
 use tokio::select;
 
-use super::RegistryError;
-use super::client::{Client, Version};
 use super::content::{Content, Descriptor};
 use super::endpoint::Endpoint;
-use super::error::Malformation;
+use super::error::RegistryError;
+use super::http::RedirectPolicy;
+use super::manifest::{self, ManifestRef};
 use super::pages::{Page, Pages};
-use super::send::{Away, Question};
+use super::problem::{BadResponse, Problem};
+use super::request::{RegistryRequest, Requester};
 
-const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-/// All pages together; a single one cannot be bigger either.
-const BIGGEST_LIST: u64 = 4 * 1024 * 1024;
-const MOST_PAGES: usize = 20;
-/// An image with more signatures than that has a problem that we cannot solve.
-const MOST_REFERRERS: usize = 1000;
+const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
+/// For all pages together, and so for a single one.
+const MAX_LIST_BYTES: u64 = 4 * 1024 * 1024;
+const MAX_PAGES: usize = 20;
+const MAX_REFERRERS: usize = 1000;
 
-/// Whether the registry has the referrers API at all.
-enum ByApi {
+enum ApiResult {
     Listed(Vec<Descriptor>),
+    /// The registry has no referrers API.
     NoApi,
 }
 
-/// The pages that came so far.
+/// The pages that were read so far.
 #[derive(Default)]
-struct Listed {
+struct PartialList {
     entries: Vec<Descriptor>,
     bytes: u64,
-    /// Who sent the last page; nobody before the first.
+    /// The host that sent the last page; none before the first.
     sender: Option<String>,
 }
 
-impl Listed {
-    fn add(&mut self, page: &Page, what: &str) -> Result<(), RegistryError> {
-        let (what, host) = (what.to_owned(), page.host.clone());
+impl PartialList {
+    fn add(&mut self, page: &Page) -> Result<(), Problem> {
         self.bytes += page.body.len() as u64;
-        if self.bytes > BIGGEST_LIST {
-            let limit = BIGGEST_LIST;
-            return Err(RegistryError::TooBig { what, host, limit });
+        if self.bytes > MAX_LIST_BYTES {
+            let limit = MAX_LIST_BYTES;
+            return Err(Problem::TooBig { limit });
         }
-        self.entries
-            .extend(index_entries(&page.body, &what, &host)?);
-        if self.entries.len() > MOST_REFERRERS {
-            return Err(RegistryError::TooMany {
-                what,
-                host,
-                limit: MOST_REFERRERS,
-                of: "referrers",
+        self.entries.extend(index_entries(&page.body)?);
+        if self.entries.len() > MAX_REFERRERS {
+            return Err(Problem::TooMany {
+                limit: MAX_REFERRERS,
+                items: "referrers",
             });
         }
-        self.sender = Some(host);
+        self.sender = Some(page.host.clone());
         Ok(())
     }
 
-    /// No page came. Whoever sent one before has the API: to take that for none would throw away
-    /// the signatures that it listed already.
-    fn ends_here(self, what: &str) -> Result<ByApi, RegistryError> {
+    /// The next page is missing. A registry that sent one before has the API: `NoApi` would throw
+    /// away the signatures that it listed already.
+    fn without_next_page(self, what: &str) -> Result<ApiResult, RegistryError> {
         match self.sender {
-            None => Ok(ByApi::NoApi),
-            Some(host) => Err(RegistryError::Malformed {
-                what: what.to_owned(),
-                host,
-                reason: Malformation::LostPage,
-            }),
+            None => Ok(ApiResult::NoApi),
+            Some(host) => Err(RegistryError::new(what, host, BadResponse::LostPage.into())),
         }
     }
 }
 
-impl Client {
-    pub(super) async fn referrers_at(
-        &self,
-        endpoint: &Endpoint,
-        image: &PinnedRef,
-        what: &str,
-    ) -> Result<Vec<Descriptor>, RegistryError> {
-        let mut by_api = pin!(self.by_api(endpoint, image.digest(), what));
-        let mut by_tag = pin!(self.by_tag(endpoint, image.digest(), what));
-        select! {
-            biased;
-            listed = &mut by_api => match listed? {
-                ByApi::Listed(list) => Ok(list),
-                ByApi::NoApi => by_tag.await,
-            },
-            tagged = &mut by_tag => match by_api.await? {
-                ByApi::Listed(list) => Ok(list),
-                ByApi::NoApi => tagged,
-            },
-        }
+pub(super) async fn fetch(
+    requester: &Requester,
+    endpoint: &Endpoint,
+    image: &PinnedRef,
+    what: &str,
+) -> Result<Vec<Descriptor>, RegistryError> {
+    let mut by_api = pin!(by_api(requester, endpoint, image.digest(), what));
+    let mut by_tag = pin!(by_tag(requester, endpoint, image.digest(), what));
+    select! {
+        biased;
+        listed = &mut by_api => match listed? {
+            ApiResult::Listed(list) => Ok(list),
+            ApiResult::NoApi => by_tag.await,
+        },
+        tagged = &mut by_tag => match by_api.await? {
+            ApiResult::Listed(list) => Ok(list),
+            ApiResult::NoApi => tagged,
+        },
     }
+}
 
-    async fn by_api(
-        &self,
-        endpoint: &Endpoint,
-        subject: &Digest,
-        what: &str,
-    ) -> Result<ByApi, RegistryError> {
-        let mut pages = Pages::from(endpoint.referrers(subject), MOST_PAGES);
-        let mut next = Some(endpoint.referrers(subject));
-        let mut list = Listed::default();
-        while let Some(url) = next {
-            let Some(page) = self.referrers_page(endpoint, url, what).await? else {
-                return list.ends_here(what);
-            };
-            list.add(&page, what)?;
-            next = pages.after(&page, what)?;
-        }
-        Ok(ByApi::Listed(list.entries))
-    }
-
-    /// A page, or nothing when what answers is no referrers API. Registries without it say so in
-    /// many ways: not only 404, but 400, 405 and 406, a redirect to a web site (GitHub's), or a
-    /// web page with status 200 (Google's). The specification asks for a content type, so that
-    /// the last can be told.
-    async fn referrers_page(
-        &self,
-        endpoint: &Endpoint,
-        url: reqwest::Url,
-        what: &str,
-    ) -> Result<Option<Page>, RegistryError> {
-        let question = Question {
-            endpoint,
-            method: Method::GET,
-            url,
-            accept: INDEX,
-            what,
-            away: Away::Stay,
+async fn by_api(
+    requester: &Requester,
+    endpoint: &Endpoint,
+    subject: &Digest,
+    what: &str,
+) -> Result<ApiResult, RegistryError> {
+    let mut pages = Pages::starting_at(endpoint.referrers(subject), MAX_PAGES);
+    let mut next = Some(endpoint.referrers(subject));
+    let mut list = PartialList::default();
+    while let Some(url) = next {
+        let Some(page) = fetch_page(requester, endpoint, url, what).await? else {
+            return list.without_next_page(what);
         };
-        let page = self
-            .ask(&question, async |reply| {
-                if !reply.media_type().eq_ignore_ascii_case(INDEX) {
-                    return Ok(None);
-                }
-                let page = Page::read(reply, BIGGEST_LIST, &self.limits).await?;
-                Ok(Some(page))
-            })
-            .await;
-        match page {
-            Err(error) if says_no_api(&error) => Ok(None),
-            page => page,
-        }
+        let error = |problem| RegistryError::new(what, &*page.host, problem);
+        list.add(&page).map_err(error)?;
+        next = pages.after(&page).map_err(error)?;
     }
+    Ok(ApiResult::Listed(list.entries))
+}
 
-    async fn by_tag(
-        &self,
-        endpoint: &Endpoint,
-        subject: &Digest,
-        what: &str,
-    ) -> Result<Vec<Descriptor>, RegistryError> {
-        let tag = format!("sha256-{}", subject.hex());
-        let document = self.document_at(endpoint, Version::Tag(&tag), what).await;
-        match document {
-            Err(RegistryError::NotFound { .. }) => Ok(Vec::new()),
-            Err(error) => Err(error),
-            // Some registries (GitLab's) take the tag for the digest and send the image itself.
-            Ok(document) if document.digest == *subject => Ok(Vec::new()),
-            Ok(document) => index_entries(&document.bytes, what, endpoint.host.as_str()),
-        }
+/// A page, or `None` when the response does not come from a referrers API. Registries without one
+/// differ: they send not only 404, but 400, 405 and 406, a redirect to a web site (GitHub's), or a
+/// web page with status 200 (Google's). The content type that the specification requires tells the
+/// last from a list.
+async fn fetch_page(
+    requester: &Requester,
+    endpoint: &Endpoint,
+    url: Url,
+    what: &str,
+) -> Result<Option<Page>, RegistryError> {
+    let request = RegistryRequest {
+        endpoint,
+        method: Method::GET,
+        url,
+        accept: INDEX_TYPE,
+        what,
+        redirects: RedirectPolicy::SameHost,
+    };
+    let page = requester
+        .send(&request, async |response| {
+            if !response.media_type().eq_ignore_ascii_case(INDEX_TYPE) {
+                return Ok(None);
+            }
+            let page = Page::read(response, MAX_LIST_BYTES, requester.limits()).await?;
+            Ok(Some(page))
+        })
+        .await;
+    match page {
+        Err(error) if means_no_api(error.problem()) => Ok(None),
+        page => page,
     }
 }
 
-fn says_no_api(error: &RegistryError) -> bool {
-    match error {
-        RegistryError::NotFound { .. } | RegistryError::Downgrade { .. } => true,
-        RegistryError::Server { status, .. } => matches!(status, 300..=399 | 400 | 405 | 406),
+async fn by_tag(
+    requester: &Requester,
+    endpoint: &Endpoint,
+    subject: &Digest,
+    what: &str,
+) -> Result<Vec<Descriptor>, RegistryError> {
+    let tag = format!("sha256-{}", subject.hex());
+    let document = manifest::fetch(requester, endpoint, ManifestRef::Tag(&tag), what).await;
+    match document {
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        Err(error) => Err(error),
+        // Some registries (GitLab's) take the tag for the digest and send the image itself.
+        Ok(document) if document.digest == *subject => Ok(Vec::new()),
+        Ok(document) => index_entries(&document.bytes).map_err(|fault| {
+            let host = endpoint.host.as_str();
+            RegistryError::new(what, host, fault.into())
+        }),
+    }
+}
+
+fn means_no_api(problem: &Problem) -> bool {
+    match problem {
+        Problem::NotFound | Problem::Downgrade { .. } => true,
+        Problem::Status { status, .. } => matches!(status, 300..=399 | 400 | 405 | 406),
         _ => false,
     }
 }
 
-fn index_entries(body: &[u8], what: &str, host: &str) -> Result<Vec<Descriptor>, RegistryError> {
-    let entries = match Content::parse(body) {
-        Ok(Content::Index(index)) => Ok(index.manifests.into_iter().map(bare).collect()),
-        Ok(Content::Manifest(_)) => Err(Malformation::NoIndex),
-        Err(error) => Err(error.into()),
-    };
-    entries.map_err(|reason| RegistryError::Malformed {
-        what: what.to_owned(),
-        host: host.to_owned(),
-        reason,
-    })
+fn index_entries(body: &[u8]) -> Result<Vec<Descriptor>, BadResponse> {
+    match Content::parse(body)? {
+        Content::Index(index) => {
+            let entries = index.manifests.into_iter();
+            Ok(entries.map(without_annotations).collect())
+        }
+        Content::Manifest(_) => Err(BadResponse::NoIndex),
+    }
 }
 
-/// Free words are the bulk of a list and nobody reads them here: a referrer's own manifest has
-/// them, under a digest.
-fn bare(entry: Descriptor) -> Descriptor {
+/// Annotations are most of a list's bytes and are not read from here: the referrer's own manifest
+/// has them, under a digest.
+fn without_annotations(entry: Descriptor) -> Descriptor {
     Descriptor {
         annotations: BTreeMap::new(),
         ..entry

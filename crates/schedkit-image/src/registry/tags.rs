@@ -4,17 +4,17 @@ use reqwest::Method;
 use schedkit_core::Tag;
 use serde::Deserialize;
 
-use super::RegistryError;
-use super::client::Client;
 use super::endpoint::Endpoint;
-use super::error::Malformation;
+use super::error::RegistryError;
+use super::http::RedirectPolicy;
 use super::pages::{Page, Pages};
-use super::send::{Away, Question};
+use super::problem::{BadResponse, Problem};
+use super::request::{RegistryRequest, Requester};
 use crate::foreign;
 
-const BIGGEST_PAGE: u64 = 1024 * 1024;
-const MOST_PAGES: usize = 100;
-const MOST_TAGS: usize = 50_000;
+const MAX_PAGE_BYTES: u64 = 1024 * 1024;
+const MAX_PAGES: usize = 100;
+const MAX_TAGS: usize = 50_000;
 
 #[derive(Deserialize)]
 struct List {
@@ -22,52 +22,44 @@ struct List {
     tags: Option<Vec<String>>,
 }
 
-impl Client {
-    pub(super) async fn tags_at(
-        &self,
-        endpoint: &Endpoint,
-        what: &str,
-    ) -> Result<Vec<Tag>, RegistryError> {
-        let mut pages = Pages::from(endpoint.tags(), MOST_PAGES);
-        let mut next = Some(endpoint.tags());
-        let mut tags = Vec::new();
-        while let Some(url) = next {
-            let question = Question {
-                endpoint,
-                method: Method::GET,
-                url,
-                accept: "application/json",
-                what,
-                away: Away::Follow,
-            };
-            let read = async |reply| Page::read(reply, BIGGEST_PAGE, &self.limits).await;
-            let page = self.ask(&question, read).await?;
-            let on_page = parse(&page.body).map_err(|reason| RegistryError::Malformed {
-                what: what.to_owned(),
-                host: page.host.clone(),
-                reason,
-            })?;
-            tags.extend(on_page);
-            if tags.len() > MOST_TAGS {
-                return Err(RegistryError::TooMany {
-                    what: what.to_owned(),
-                    host: page.host,
-                    limit: MOST_TAGS,
-                    of: "tags",
-                });
-            }
-            next = pages.after(&page, what)?;
+pub(super) async fn fetch(
+    requester: &Requester,
+    endpoint: &Endpoint,
+    what: &str,
+) -> Result<Vec<Tag>, RegistryError> {
+    let mut pages = Pages::starting_at(endpoint.tags(), MAX_PAGES);
+    let mut next = Some(endpoint.tags());
+    let mut tags = Vec::new();
+    while let Some(url) = next {
+        let request = RegistryRequest {
+            endpoint,
+            method: Method::GET,
+            url,
+            accept: "application/json",
+            what,
+            redirects: RedirectPolicy::AnyHost,
+        };
+        let read = async |response| Page::read(response, MAX_PAGE_BYTES, requester.limits()).await;
+        let page = requester.send(&request, read).await?;
+        let error = |problem| RegistryError::new(what, &*page.host, problem);
+        tags.extend(parse(&page.body).map_err(|fault| error(fault.into()))?);
+        if tags.len() > MAX_TAGS {
+            return Err(error(Problem::TooMany {
+                limit: MAX_TAGS,
+                items: "tags",
+            }));
         }
-        Ok(tags)
+        next = pages.after(&page).map_err(error)?;
     }
+    Ok(tags)
 }
 
-fn parse(body: &[u8]) -> Result<Vec<Tag>, Malformation> {
+fn parse(body: &[u8]) -> Result<Vec<Tag>, BadResponse> {
     let list: List = serde_json::from_slice(body)?;
     let names = list.tags.unwrap_or_default().into_iter();
     let tags = names.map(|name| {
         let tag = name.parse();
-        tag.map_err(|_| Malformation::Tag(foreign::brief(&name)))
+        tag.map_err(|_| BadResponse::Tag(foreign::brief(&name)))
     });
     tags.collect()
 }

@@ -1,9 +1,8 @@
-//! Connections: HTTP clients, built when they are first needed. Called by `send`; knows nothing of
-//! registries.
+//! Connections: HTTP clients, built when they are first needed. Knows nothing of registries.
 //!
-//! Reading the system's certificate authorities costs more than a whole question to a registry
-//! without TLS, so it is done for the first host that needs them and never before.
-//! Redirects, retries and credentials are not left to the library: `send` decides about them.
+//! Reading the system's certificate authorities takes longer than a whole request to a registry
+//! without TLS, so it is done only when the first host needs them. Redirects, retries and
+//! credentials are not left to the library: `http` and `request` handle them.
 
 mod tls;
 
@@ -15,40 +14,39 @@ use std::sync::{Mutex, PoisonError};
 
 use reqwest::{NoProxy, Proxy, Url};
 
-use super::RegistryError;
-use super::error::SetupError;
 use super::host_config::{HostConfig, Security};
+use super::host_name::configured_name;
 use super::limits::Limits;
+use super::problem::{Problem, SetupError};
 use crate::secret::Secret;
 
-/// Proxies on the way out, as the environment of a program names them.
+/// HTTP proxies, as the environment of a program names them.
 #[derive(Debug, Clone, Default)]
 pub struct Proxies {
-    /// For `https` addresses. May hold a password.
+    /// For `https` URLs. May hold a password.
     pub https: Option<Secret>,
-    /// For `http` addresses.
+    /// For `http` URLs. May hold a password.
     pub http: Option<Secret>,
-    /// Hosts that are reached without one, divided by commas.
+    /// Hosts that are reached without a proxy, separated by commas.
     pub except: Option<String>,
 }
 
-/// All connections of one client.
 #[derive(Debug)]
 pub(super) struct Transports {
     proxies: Proxies,
-    built: Mutex<BTreeMap<Kind, reqwest::Client>>,
+    built: Mutex<BTreeMap<TransportKind, reqwest::Client>>,
 }
 
-/// Hosts with the same kind share their connections.
+/// Hosts with the same kind share an HTTP client.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum TransportKind {
     Plain,
     Verified,
     VerifiedWith(PathBuf),
     Unverified,
 }
 
-impl Kind {
+impl TransportKind {
     fn of(url: &Url, config: Option<&HostConfig>) -> Self {
         if url.scheme() == "http" {
             return Self::Plain;
@@ -68,37 +66,33 @@ impl Transports {
         Self { proxies, built }
     }
 
-    /// The client for an address, given what is said about its host.
+    /// The HTTP client for a URL, with the configuration of its host.
     pub(super) fn client(
         &self,
         url: &Url,
         config: Option<&HostConfig>,
         limits: &Limits,
-    ) -> Result<reqwest::Client, RegistryError> {
-        let kind = Kind::of(url, config);
+    ) -> Result<reqwest::Client, Problem> {
+        let kind = TransportKind::of(url, config);
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = built.get(&kind) {
             return Ok(client.clone());
         }
-        let client = self.build(&kind, limits);
-        let client = client.map_err(|source| RegistryError::Setup {
-            host: host_of(url),
-            source,
-        })?;
+        let client = self.build(&kind, limits).map_err(Problem::Setup)?;
         built.insert(kind, client.clone());
         Ok(client)
     }
 
-    fn build(&self, kind: &Kind, limits: &Limits) -> Result<reqwest::Client, SetupError> {
+    fn build(&self, kind: &TransportKind, limits: &Limits) -> Result<reqwest::Client, SetupError> {
         let tls = match kind {
-            Kind::Plain => tls::none()?,
-            Kind::Verified => tls::verified(tls::system_roots()?)?,
-            Kind::VerifiedWith(ca) => tls::verified(tls::roots_with(ca)?)?,
-            Kind::Unverified => tls::unverified()?,
+            TransportKind::Plain => tls::none()?,
+            TransportKind::Verified => tls::verified(tls::system_roots()?)?,
+            TransportKind::VerifiedWith(ca) => tls::verified(tls::roots_with(ca)?)?,
+            TransportKind::Unverified => tls::unverified()?,
         };
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
-            .https_only(*kind != Kind::Plain)
+            .https_only(*kind != TransportKind::Plain)
             .user_agent(concat!("schedkit/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(limits.connect)
             .read_timeout(limits.idle)
@@ -136,7 +130,7 @@ impl Proxies {
             proxies.push((Proxy::http(address.expose()), "HTTP_PROXY or ALL_PROXY"));
         }
         let proxies = proxies.into_iter().map(|(proxy, variable)| {
-            // The library's error would quote the address, and with it the password.
+            // The library's error quotes the address, which may hold a password.
             let proxy = proxy.map_err(|_| SetupError::Proxy { variable })?;
             Ok(proxy.no_proxy(except.clone()))
         });
@@ -144,37 +138,23 @@ impl Proxies {
     }
 }
 
-/// The host of an address with its port, and nothing else of it: the rest can be a password.
-pub(super) fn host_of(url: &Url) -> String {
-    let name = url.host_str().unwrap_or("nowhere");
-    match url.port() {
-        Some(port) => format!("{name}:{port}"),
-        None => name.to_owned(),
-    }
-}
-
-/// What a failed connection means for whoever asked.
-pub(super) fn explain(
-    error: reqwest::Error,
-    what: &str,
-    host: String,
-    limits: &Limits,
-) -> RegistryError {
-    let what = what.to_owned();
+/// The problem that an error of the HTTP library stands for.
+pub(super) fn explain(error: reqwest::Error, host: &str, limits: &Limits) -> Problem {
     let source = Box::new(error.without_url());
     if source.is_timeout() {
         let limit = match source.is_connect() {
             true => limits.connect,
             false => limits.idle,
         };
-        return RegistryError::TooSlow { what, host, limit };
+        return Problem::Timeout { limit };
     }
     if is_tls(source.as_ref()) {
-        return RegistryError::Tls { host, source };
+        let host = configured_name(host).to_owned();
+        return Problem::Tls { host, source };
     }
     match source.is_connect() {
-        true => RegistryError::Unreachable { what, host, source },
-        false => RegistryError::Cut { what, host, source },
+        true => Problem::Unreachable(source),
+        false => Problem::Disconnected(source),
     }
 }
 
@@ -184,7 +164,8 @@ fn is_tls(error: &(dyn Error + 'static)) -> bool {
         if error.is::<rustls::Error>() {
             return true;
         }
-        // An I/O error does not name what it wraps as its source, and they are wrapped twice.
+        // An I/O error does not return the error that it wraps as its source, and it is wrapped
+        // twice.
         let wrapped = error.downcast_ref().and_then(io::Error::get_ref);
         next = match wrapped {
             Some(wrapped) => Some(wrapped),
@@ -199,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_share_connections_by_how_they_are_trusted() {
+    fn hosts_share_a_client_by_how_they_are_trusted() {
         let https = Url::parse("https://a.b/").unwrap();
         let http = Url::parse("http://a.b/").unwrap();
         let with = |security, ca: Option<&str>| HostConfig {
@@ -208,19 +189,28 @@ mod tests {
             ..HostConfig::default()
         };
         let unverified = with(Security::UnverifiedTls, None);
-        let own = with(Security::Tls, Some("/ca"));
-        assert_eq!(Kind::of(&https, None), Kind::Verified);
-        assert_eq!(Kind::of(&http, Some(&unverified)), Kind::Plain);
-        assert_eq!(Kind::of(&https, Some(&unverified)), Kind::Unverified);
-        let ca = Kind::VerifiedWith(PathBuf::from("/ca"));
-        assert_eq!(Kind::of(&https, Some(&own)), ca);
-        // A host without TLS that redirects to itself with TLS is believed no more than others.
+        let own_ca = with(Security::Tls, Some("/ca"));
+        assert_eq!(TransportKind::of(&https, None), TransportKind::Verified);
+        assert_eq!(
+            TransportKind::of(&http, Some(&unverified)),
+            TransportKind::Plain
+        );
+        assert_eq!(
+            TransportKind::of(&https, Some(&unverified)),
+            TransportKind::Unverified
+        );
+        let ca = TransportKind::VerifiedWith(PathBuf::from("/ca"));
+        assert_eq!(TransportKind::of(&https, Some(&own_ca)), ca);
+        // A host without TLS that redirects to itself with TLS needs a valid certificate there.
         let plain = with(Security::PlainHttp, None);
-        assert_eq!(Kind::of(&https, Some(&plain)), Kind::Verified);
+        assert_eq!(
+            TransportKind::of(&https, Some(&plain)),
+            TransportKind::Verified
+        );
     }
 
     #[test]
-    fn a_bad_proxy_is_an_error_that_keeps_its_password() {
+    fn an_invalid_proxy_is_an_error_without_its_password() {
         let bad = || Some(Secret::new("http://me:hunter2@[".to_owned()));
         let (https, http) = (bad(), bad());
         for (proxies, named) in [

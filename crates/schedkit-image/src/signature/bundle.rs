@@ -1,8 +1,8 @@
 //! A Sigstore bundle, as cosign v3 attaches one to an image.
 //!
-//! It is read twice: first against an outline that knows every name a bundle may have and refuses
-//! unknown and repeated ones, as cosign's reader does; then by the library that verifies it, which
-//! is more lenient. What passes the first reading has only one second reading.
+//! It is parsed twice: first into types that list every field a bundle may have and refuse unknown
+//! and repeated ones, as cosign's parser does; then by the library that verifies it, which accepts
+//! more. Whatever passes the first parser means only one thing to the second.
 
 use schedkit_core::Digest;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use sigstore_verify::types::bundle::TimestampVerificationData;
 use sigstore_verify::types::{self, DerCertificate, SignatureContent};
 
-use super::claim;
+use super::payload;
 use super::refusal::Refusal;
 use crate::foreign::brief;
 
@@ -19,10 +19,10 @@ const VERSIONS: [&str; 2] = [
     "application/vnd.dev.sigstore.bundle+json;version=0.3",
 ];
 const IN_TOTO: &str = "application/vnd.in-toto+json";
-/// As many as cosign reads.
-const MOST_TIMESTAMPS: usize = 32;
+/// cosign's limit.
+const MAX_TIMESTAMPS: usize = 32;
 
-/// A bundle of the one kind that cosign signs images with: a signed statement.
+/// A bundle with a signed statement, the kind that cosign signs images with.
 #[derive(Debug)]
 pub(super) struct Bundle {
     parsed: types::Bundle,
@@ -162,7 +162,6 @@ struct EnvelopeSignature {
 }
 
 impl Bundle {
-    /// Reads a bundle.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let outline: Outline =
             serde_json::from_slice(bytes).map_err(|error| unreadable(&error.to_string()))?;
@@ -184,12 +183,12 @@ impl Bundle {
         })
     }
 
-    /// Its statement must sign this digest.
-    pub(super) fn check_claim(&self, digest: &Digest) -> Result<(), Refusal> {
-        claim::check_statement(&self.payload, digest)
+    /// Checks that its statement signs this digest.
+    pub(super) fn check_payload(&self, digest: &Digest) -> Result<(), Refusal> {
+        payload::check_statement(&self.payload, digest)
     }
 
-    /// Whether a certificate made it; otherwise a key did.
+    /// Whether it was signed with a certificate; otherwise with a key.
     pub(super) fn has_certificate(&self) -> bool {
         self.certificate().is_some()
     }
@@ -211,8 +210,8 @@ impl Bundle {
         &self.parsed
     }
 
-    /// The same without its timestamps: where the log proves the time, cosign does not look at
-    /// them, and one of a stranger must not spoil the rest.
+    /// The same without its timestamps: where the log proves the time, cosign ignores them, and an
+    /// untrusted one must not make a good signature fail.
     pub(super) fn without_timestamps(&self) -> types::Bundle {
         let mut bundle = self.parsed.clone();
         bundle.verification_material.timestamp_verification_data =
@@ -261,9 +260,9 @@ impl Outline {
 impl Timestamps {
     fn check(&self) -> Result<(), Refusal> {
         let count = self.list.as_ref().map_or(0, Vec::len);
-        if count > MOST_TIMESTAMPS {
+        if count > MAX_TIMESTAMPS {
             return Err(unreadable(&format!(
-                "it has {count} timestamps, and no more than {MOST_TIMESTAMPS} are read"
+                "it has {count} timestamps, and no more than {MAX_TIMESTAMPS} are read"
             )));
         }
         Ok(())

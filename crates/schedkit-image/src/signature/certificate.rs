@@ -1,7 +1,7 @@
-//! Whom a certificate names, and who vouched: the two texts that a policy's identities are about.
+//! Reads subject and issuer from a certificate: the two texts that a policy's identities match.
 //!
-//! Read so that nothing is left to choose: one name, one issuer. Fulcio issues nothing else, and
-//! two readers of anything else might choose differently. Nothing is verified here.
+//! A certificate must have exactly one of each. Fulcio issues nothing else, and two readers could
+//! choose differently among several. Nothing is verified here.
 
 use jiff::Timestamp;
 use x509_cert::Certificate;
@@ -13,34 +13,33 @@ use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
 use super::refusal::Refusal;
-use crate::trust::moment;
+use crate::trust::certificate_time;
 
 const SUBJECT: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.17");
 const ISSUER: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.4.1.57264.1.8");
 const OLD_ISSUER: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.4.1.57264.1.1");
 /// ECDSA, Ed25519, RSA: the kinds of keys that cosign verifies with.
-const KEYS: [ObjectIdentifier; 3] = [
+const KEY_ALGORITHMS: [ObjectIdentifier; 3] = [
     ObjectIdentifier::new_unwrap("1.2.840.10045.2.1"),
     ObjectIdentifier::new_unwrap("1.3.101.112"),
     ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1"),
 ];
 
-/// What a signing certificate says.
 #[derive(Debug)]
 pub(super) struct Leaf {
     pub(super) subject: String,
     pub(super) issuer: String,
-    /// The issuer as older certificates carry it; all that cosign v2's format looks at.
+    /// The issuer in the extension of older certificates, the only one that cosign reads for v2's
+    /// format.
     pub(super) old_issuer: Option<String>,
     pub(super) not_before: Timestamp,
     pub(super) not_after: Timestamp,
 }
 
-/// Reads a certificate.
 pub(super) fn read(der: &[u8]) -> Result<Leaf, Refusal> {
     let certificate = Certificate::from_der(der).map_err(|_| refused("it cannot be read"))?;
     let body = &certificate.tbs_certificate;
-    if !KEYS.contains(&body.subject_public_key_info.algorithm.oid) {
+    if !KEY_ALGORITHMS.contains(&body.subject_public_key_info.algorithm.oid) {
         return Err(refused("its key is of an unknown kind"));
     }
     let extensions = body.extensions.as_deref().unwrap_or_default();
@@ -51,8 +50,9 @@ pub(super) fn read(der: &[u8]) -> Result<Leaf, Refusal> {
         (Some(issuer), _) | (None, Some(issuer)) => issuer.clone(),
         (None, None) => return Err(refused("it names no issuer")),
     };
-    let names = find(extensions, SUBJECT)?.ok_or_else(|| refused("it names nobody"))?;
-    let time = |time| moment(time).ok_or_else(|| refused("its time of validity"));
+    let names = find(extensions, SUBJECT)?.ok_or_else(|| refused("it names no subject"))?;
+    let time =
+        |time| certificate_time(time).ok_or_else(|| refused("its time of validity cannot be read"));
     Ok(Leaf {
         subject: subject(names)?,
         issuer,
@@ -63,12 +63,12 @@ pub(super) fn read(der: &[u8]) -> Result<Leaf, Refusal> {
 }
 
 fn find(extensions: &[Extension], id: ObjectIdentifier) -> Result<Option<&[u8]>, Refusal> {
-    let mut found = extensions
+    let mut matching = extensions
         .iter()
         .filter(|extension| extension.extn_id == id);
-    let first = found.next();
-    if found.next().is_some() {
-        return Err(refused("it says the same thing twice"));
+    let first = matching.next();
+    if matching.next().is_some() {
+        return Err(refused("it has an extension twice"));
     }
     Ok(first.map(|extension| extension.extn_value.as_bytes()))
 }
@@ -80,9 +80,9 @@ fn subject(value: &[u8]) -> Result<String, Refusal> {
             Ok(name.to_string())
         }
         [_] => Err(refused(
-            "it names somebody by neither a URI nor an e-mail address",
+            "its subject is neither a URI nor an e-mail address",
         )),
-        _ => Err(refused("it does not name exactly one")),
+        _ => Err(refused("it does not name exactly one subject")),
     }
 }
 

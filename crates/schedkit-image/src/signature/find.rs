@@ -1,193 +1,205 @@
-//! Looks for signatures of an image where cosign puts them: at its referrers and at its `.sig` tag.
+//! Finds signatures of an image where cosign stores them: its referrers and its `.sig` tag.
 //!
-//! Every signature is fetched as soon as it is known of, several at a time. A step
-//! is a question to the registry; what it finds is data: further steps, a candidate, or a reason
-//! why there is none. Called by `verify` only; believes nothing that it finds.
+//! Every signature is fetched as soon as it is listed, several at a time. A lookup is one step; its
+//! result is data: further lookups, a signature, or the reason why there is none. Used by `verify`
+//! only; nothing that it finds is verified yet.
 
 use bytes::Bytes;
 use schedkit_core::{Digest, ImageRef, PinnedRef, Tag};
 
-use super::candidate::{Candidate, CandidateName, Material, Source};
+use super::found::{FoundSignature, Material, SignatureId, SignatureSource};
 use super::refusal::Refusal;
 use crate::foreign::brief;
 use crate::registry::{Content, Descriptor, Document, Manifest, Registry, RegistryError};
 
-/// More referrers or layers than this are not looked at.
-pub(super) const MOST_CANDIDATES: usize = 64;
+/// Further referrers and further layers are not fetched.
+pub(super) const MAX_SIGNATURES: usize = 64;
 /// A bundle with its proof has some ten kilobytes.
-const LARGEST_BUNDLE: usize = 1 << 20;
+const MAX_BUNDLE_BYTES: usize = 1 << 20;
 /// A simple-signing payload has some three hundred bytes.
-const LARGEST_PAYLOAD: usize = 64 << 10;
+const MAX_PAYLOAD_BYTES: usize = 64 << 10;
 
 const BUNDLE_TYPE: &str = "application/vnd.dev.sigstore.bundle";
 const SIMPLE_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 
-/// A question to the registry.
 #[derive(Debug)]
-pub(super) enum Step {
-    /// What refers to the image?
+pub(super) enum Lookup {
+    /// The list of referrers of the image.
     Referrers,
-    /// What is under its `.sig` tag?
+    /// The manifest under its `.sig` tag.
     SignatureTag,
-    /// Is this referrer a signature, and what does it say?
+    /// One referrer, and its bundle if it is a signature.
     Referrer(Descriptor),
-    /// What does this layer of the `.sig` tag say?
+    /// One layer of the `.sig` tag.
     Layer(Descriptor),
 }
 
-/// What a question brought.
 #[derive(Debug)]
-pub(super) enum Found {
-    /// More to ask; `total` counts what there is, which may be more than is asked.
-    Steps { steps: Vec<Step>, total: usize },
-    /// Something to judge.
-    Candidate(Candidate),
-    /// Something that cannot even be judged.
-    Refused(CandidateName, Refusal),
-    /// Nothing that calls itself a signature.
+pub(super) enum LookupResult {
+    /// `total` counts the listed entries; at most [`MAX_SIGNATURES`] of them are looked up.
+    Further {
+        lookups: Vec<Lookup>,
+        total: usize,
+    },
+    Signature(FoundSignature),
+    /// A signature that cannot even be fetched or parsed.
+    Refused(SignatureId, Refusal),
+    /// Not a signature.
     Nothing,
-    /// No answer, or none that can be used.
-    Trouble(RegistryError),
+    RegistryFailed(RegistryError),
 }
 
-/// Asks one question.
-pub(super) async fn ask(registry: &impl Registry, image: &PinnedRef, step: Step) -> Found {
-    let answer = match step {
-        Step::Referrers => referrers(registry, image).await,
-        Step::SignatureTag => signature_tag(registry, image).await,
-        Step::Referrer(descriptor) => referrer(registry, image, &descriptor).await,
-        Step::Layer(descriptor) => layer(registry, image, descriptor).await,
+pub(super) async fn look_up(
+    registry: &impl Registry,
+    image: &PinnedRef,
+    lookup: Lookup,
+) -> LookupResult {
+    let result = match lookup {
+        Lookup::Referrers => referrers(registry, image).await,
+        Lookup::SignatureTag => signature_tag(registry, image).await,
+        Lookup::Referrer(descriptor) => referrer(registry, image, &descriptor).await,
+        Lookup::Layer(descriptor) => layer(registry, image, descriptor).await,
     };
-    answer.unwrap_or_else(Found::Trouble)
+    result.unwrap_or_else(LookupResult::RegistryFailed)
 }
 
-async fn referrers(registry: &impl Registry, image: &PinnedRef) -> Result<Found, RegistryError> {
-    let Some(mut list) = if_there(registry.referrers(image).await)? else {
-        return Ok(Found::Nothing);
+async fn referrers(
+    registry: &impl Registry,
+    image: &PinnedRef,
+) -> Result<LookupResult, RegistryError> {
+    let Some(mut list) = if_found(registry.referrers(image).await)? else {
+        return Ok(LookupResult::Nothing);
     };
     let total = list.len();
-    // What a registry says of an artifact's type is often wrong, so nobody is left out for it; but
-    // it is a good guess at whom to ask first.
-    let guess = |one: &Descriptor| {
-        !one.artifact_type
+    // The artifact type in a list is often wrong, so no referrer is left out because of it; it
+    // only decides which are looked up first.
+    let is_other_type = |entry: &Descriptor| {
+        !entry
+            .artifact_type
             .as_deref()
             .unwrap_or("")
             .starts_with(BUNDLE_TYPE)
     };
-    list.sort_by_key(guess);
-    list.truncate(MOST_CANDIDATES);
-    let steps = list.into_iter().map(Step::Referrer).collect();
-    Ok(Found::Steps { steps, total })
+    list.sort_by_key(is_other_type);
+    list.truncate(MAX_SIGNATURES);
+    let lookups = list.into_iter().map(Lookup::Referrer).collect();
+    Ok(LookupResult::Further { lookups, total })
 }
 
 async fn signature_tag(
     registry: &impl Registry,
     image: &PinnedRef,
-) -> Result<Found, RegistryError> {
+) -> Result<LookupResult, RegistryError> {
     let Ok(tag) = format!("sha256-{}.sig", image.digest().hex()).parse::<Tag>() else {
-        return Ok(Found::Nothing);
+        return Ok(LookupResult::Nothing);
     };
     let tagged = ImageRef::tagged(image.repository().clone(), tag);
-    let Some(document) = if_there(registry.document(&tagged).await)? else {
-        return Ok(Found::Nothing);
+    let Some(document) = if_found(registry.document(&tagged).await)? else {
+        return Ok(LookupResult::Nothing);
     };
-    let manifest = match read(&document) {
+    let manifest = match parse(&document) {
         Ok(manifest) => manifest,
         Err(refusal) => {
-            let source = Source::SignatureTag;
+            let source = SignatureSource::SignatureTag;
             let digest = document.digest;
-            return Ok(Found::Refused(CandidateName { source, digest }, refusal));
+            let id = SignatureId { source, digest };
+            return Ok(LookupResult::Refused(id, refusal));
         }
     };
     let mut layers = manifest.layers;
     layers.retain(|layer| layer.media_type == SIMPLE_TYPE);
     let total = layers.len();
-    layers.truncate(MOST_CANDIDATES);
-    let steps = layers.into_iter().map(Step::Layer).collect();
-    Ok(Found::Steps { steps, total })
+    layers.truncate(MAX_SIGNATURES);
+    let lookups = layers.into_iter().map(Lookup::Layer).collect();
+    Ok(LookupResult::Further { lookups, total })
 }
 
 async fn referrer(
     registry: &impl Registry,
     image: &PinnedRef,
     descriptor: &Descriptor,
-) -> Result<Found, RegistryError> {
-    let source = Source::Referrer;
-    let name = CandidateName {
+) -> Result<LookupResult, RegistryError> {
+    let source = SignatureSource::Referrer;
+    let id = SignatureId {
         source,
         digest: descriptor.digest.clone(),
     };
-    let manifest = match manifest(registry, image, &name.digest).await? {
+    let manifest = match manifest(registry, image, &id.digest).await? {
         Ok(manifest) => manifest,
-        Err(refusal) => return Ok(Found::Refused(name, refusal)),
+        Err(refusal) => return Ok(LookupResult::Refused(id, refusal)),
     };
     let is_bundle = |layer: &Descriptor| layer.media_type.starts_with(BUNDLE_TYPE);
     if !manifest.layers.iter().any(is_bundle) {
-        return Ok(Found::Nothing);
+        return Ok(LookupResult::Nothing);
     }
     if let Err(refusal) = check_subject(&manifest, image) {
-        return Ok(Found::Refused(name, refusal));
+        return Ok(LookupResult::Refused(id, refusal));
     }
     let [layer] = manifest.layers.as_slice() else {
-        return Ok(Found::Refused(name, Refusal::Layers(manifest.layers.len())));
+        return Ok(LookupResult::Refused(
+            id,
+            Refusal::Layers(manifest.layers.len()),
+        ));
     };
-    Ok(match blob(registry, image, layer, LARGEST_BUNDLE).await? {
-        Ok(bytes) => Found::Candidate(Candidate {
-            name,
-            material: Material::Bundle(bytes),
-        }),
-        Err(refusal) => Found::Refused(name, refusal),
-    })
+    Ok(
+        match blob(registry, image, layer, MAX_BUNDLE_BYTES).await? {
+            Ok(bytes) => LookupResult::Signature(FoundSignature {
+                id,
+                material: Material::Bundle(bytes),
+            }),
+            Err(refusal) => LookupResult::Refused(id, refusal),
+        },
+    )
 }
 
 async fn layer(
     registry: &impl Registry,
     image: &PinnedRef,
     layer: Descriptor,
-) -> Result<Found, RegistryError> {
-    let source = Source::SignatureTag;
-    let name = CandidateName {
+) -> Result<LookupResult, RegistryError> {
+    let source = SignatureSource::SignatureTag;
+    let id = SignatureId {
         source,
         digest: layer.digest.clone(),
     };
     Ok(
-        match blob(registry, image, &layer, LARGEST_PAYLOAD).await? {
+        match blob(registry, image, &layer, MAX_PAYLOAD_BYTES).await? {
             Ok(payload) => {
                 let annotations = layer.annotations;
-                let material = Material::Simple {
+                let material = Material::SimpleSigning {
                     payload,
                     annotations,
                 };
-                Found::Candidate(Candidate { name, material })
+                LookupResult::Signature(FoundSignature { id, material })
             }
-            Err(refusal) => Found::Refused(name, refusal),
+            Err(refusal) => LookupResult::Refused(id, refusal),
         },
     )
 }
 
-/// A referrer says itself what it belongs to; a list that says otherwise was tampered with.
+/// A referrer names its subject; if it is another image, the list was tampered with.
 fn check_subject(manifest: &Manifest, image: &PinnedRef) -> Result<(), Refusal> {
     match &manifest.subject {
         Some(subject) if &subject.digest == image.digest() => Ok(()),
         Some(subject) => Err(Refusal::OtherSubject(subject.digest.to_string())),
-        None => Err(Refusal::OtherSubject("none that it names".to_owned())),
+        None => Err(Refusal::OtherSubject("none".to_owned())),
     }
 }
 
-/// The outer result is trouble with the registry, the inner one a fault of the candidate.
+/// The outer error is a failed request, the inner one a fault of the signature.
 async fn manifest(
     registry: &impl Registry,
     image: &PinnedRef,
     digest: &Digest,
 ) -> Result<Result<Manifest, Refusal>, RegistryError> {
     let pinned = PinnedRef::new(image.repository().clone(), digest.clone());
-    let Some(document) = if_there(registry.manifest(&pinned).await)? else {
-        return Ok(Err(Refusal::Gone));
+    let Some(document) = if_found(registry.manifest(&pinned).await)? else {
+        return Ok(Err(Refusal::Missing));
     };
-    Ok(read(&document))
+    Ok(parse(&document))
 }
 
-fn read(document: &Document) -> Result<Manifest, Refusal> {
+fn parse(document: &Document) -> Result<Manifest, Refusal> {
     match Content::parse(&document.bytes) {
         Ok(Content::Manifest(manifest)) => Ok(manifest),
         Ok(Content::Index(_)) => Err(Refusal::Manifest("it is an index".to_owned())),
@@ -205,15 +217,16 @@ async fn blob(
     if size > limit as u64 {
         return Ok(Err(Refusal::TooBig { size, limit }));
     }
-    let answer = registry.blob(image.repository(), descriptor, limit).await;
-    Ok(if_there(answer)?.ok_or(Refusal::Gone))
+    let result = registry.blob(image.repository(), descriptor, limit).await;
+    Ok(if_found(result)?.ok_or(Refusal::Missing))
 }
 
-/// Only a registry that answers and has no such thing makes an absence; all else is trouble.
-fn if_there<T>(answer: Result<T, RegistryError>) -> Result<Option<T>, RegistryError> {
-    match answer {
+/// `None` only when the registry answered that it has no such content. Any other failure leaves
+/// that open and stays an error.
+fn if_found<T>(result: Result<T, RegistryError>) -> Result<Option<T>, RegistryError> {
+    match result {
         Ok(value) => Ok(Some(value)),
-        Err(RegistryError::NotFound { .. }) => Ok(None),
-        Err(trouble) => Err(trouble),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -1,9 +1,9 @@
-//! The entry in a transparency log that a signature brings along: which log, which generation of
-//! logs, and what the library that verifies it takes more lightly than cosign does.
+//! The transparency log entry of a signature: which log, which version of Rekor, and checks that
+//! cosign makes and the library does not.
 //!
-//! The first generation (Rekor v1) promises with a time and a signature of its own (SET); the
-//! second (Rekor v2) only proves, and the time comes from a timestamp authority. Which is which is
-//! said in several places of an entry, and all of them must agree.
+//! Rekor v1 signs a promise with a time (SET); Rekor v2 only proves inclusion, and the time comes
+//! from a timestamp authority. Several fields of an entry depend on the version, and all of them
+//! must agree.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,32 +17,29 @@ use crate::foreign::brief;
 use crate::hash::sha256;
 use crate::trust::TrustRoot;
 
-/// A log's generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Generation {
-    /// Rekor v1.
-    First,
-    /// Rekor v2.
-    Second,
+pub(super) enum RekorVersion {
+    V1,
+    V2,
 }
 
-/// The one entry of a signature, in a log that is trusted.
+/// The only entry of a signature, in a trusted log.
 #[derive(Debug)]
 pub(super) struct Entry<'a> {
     pub(super) entry: &'a TransparencyLogEntry,
     pub(super) log: &'a TransparencyLog,
-    pub(super) generation: Generation,
+    pub(super) version: RekorVersion,
 }
 
-/// Who an entry of the second generation says has signed.
+/// The signer in an entry of Rekor v2, in DER form.
 pub(super) enum LoggedSigner<'a> {
     Certificate(&'a [u8]),
     Key(&'a [u8]),
 }
 
 impl<'a> Entry<'a> {
-    /// Finds the entry and its log. Proofs and promises are not verified here, only that they can
-    /// be understood in one way.
+    /// Finds the entry and its log. Checks that proof and promise are unambiguous; the library
+    /// verifies them.
     pub(super) fn read(bundle: &'a Bundle, root: &'a TrustRoot) -> Result<Self, Refusal> {
         let entry = match bundle.verification_material.tlog_entries.as_slice() {
             [] => return Err(Refusal::NoLogEntry),
@@ -50,14 +47,14 @@ impl<'a> Entry<'a> {
             several => return Err(Refusal::LogEntries(several.len())),
         };
         let log = root.log(&entry.log_id.key_id).ok_or(Refusal::UnknownLog)?;
-        let generation = match entry.kind_version {
-            KindVersion::HashedRekordV002 => Generation::Second,
-            _ => Generation::First,
+        let version = match entry.kind_version {
+            KindVersion::HashedRekordV002 => RekorVersion::V2,
+            _ => RekorVersion::V1,
         };
         let read = Self {
             entry,
             log,
-            generation,
+            version,
         };
         read.check_promise()?;
         if let Some(proof) = &entry.inclusion_proof {
@@ -66,7 +63,7 @@ impl<'a> Entry<'a> {
         Ok(read)
     }
 
-    /// What is said of it once it is verified.
+    /// For the report, once the entry is verified.
     pub(super) fn evidence(&self) -> LogEvidence {
         LogEvidence {
             log: brief(&self.log.base_url),
@@ -75,15 +72,15 @@ impl<'a> Entry<'a> {
     }
 
     fn check_promise(&self) -> Result<(), Refusal> {
-        let broken = |why: &str| Err(Refusal::LogPromise(why.to_owned()));
+        let refused = |why: &str| Err(Refusal::LogPromise(why.to_owned()));
         if self.entry.inclusion_promise.is_none() {
             return Ok(());
         }
-        if self.generation == Generation::Second {
-            return broken("logs of this kind do not promise");
+        if self.version == RekorVersion::V2 {
+            return refused("Rekor v2 makes no promises");
         }
         if self.entry.integrated_time.is_none() {
-            return broken("it has no time");
+            return refused("it has no time");
         }
         if !self
             .log
@@ -92,38 +89,38 @@ impl<'a> Entry<'a> {
             .as_str()
             .starts_with("PKIX_ECDSA_P256")
         {
-            return broken("the log's key is not of the kind that promises are made with");
+            return refused("the log's key is no P-256 key");
         }
         Ok(())
     }
 
     fn check_checkpoint(&self, proof: &InclusionProof) -> Result<(), Refusal> {
-        let broken = |why: &str| Err(Refusal::LogProof(why.to_owned()));
+        let refused = |why: &str| Err(Refusal::LogProof(why.to_owned()));
         let Some(checkpoint) = proof.checkpoint.checkpoint() else {
-            return broken("it has no checkpoint");
+            return refused("it has no checkpoint");
         };
         if proof.checkpoint.envelope().matches("\n\n").count() != 1 {
-            return broken("its checkpoint has more than two parts");
+            return refused("its checkpoint has more than two parts");
         }
-        match self.generation {
-            Generation::First if !has_tree_number(checkpoint.origin()) => {
-                broken("its checkpoint is of another kind than its entry")
+        match self.version {
+            RekorVersion::V1 if !has_tree_number(checkpoint.origin()) => {
+                refused("its checkpoint is of another kind than its entry")
             }
-            Generation::Second => {
+            RekorVersion::V2 => {
                 let host = host(&self.log.base_url);
                 let signed = checkpoint.signatures().iter().any(|one| one.name == host);
                 if host.is_empty() || checkpoint.origin() != host || !signed {
-                    return broken("its checkpoint is one of another log");
+                    return refused("its checkpoint is one of another log");
                 }
                 Ok(())
             }
-            Generation::First => Ok(()),
+            RekorVersion::V1 => Ok(()),
         }
     }
 
-    /// The second generation keeps nothing but what the signature itself holds, in one fixed form:
-    /// writing that form and comparing is all there is to understand. It is written for P-256.
-    pub(super) fn check_second_body(
+    /// An entry of Rekor v2 holds only what the signature itself holds, in one fixed form: this
+    /// writes that form, for P-256, and compares.
+    pub(super) fn check_v2_body(
         &self,
         message: &[u8],
         signature: &[u8],
@@ -142,8 +139,8 @@ impl<'a> Entry<'a> {
         if self.entry.canonicalized_body.as_bytes() == expected.as_bytes() {
             return Ok(());
         }
-        if is_of_another_key(self.entry.canonicalized_body.as_bytes()) {
-            return Err(Refusal::SecondLogKey);
+        if has_other_key_kind(self.entry.canonicalized_body.as_bytes()) {
+            return Err(Refusal::RekorV2Key);
         }
         Err(Refusal::OtherLogEntry(
             "its body is not that of this signature".to_owned(),
@@ -151,14 +148,14 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Whether a body says that another kind of key made it. Decides nothing but the reason.
-fn is_of_another_key(body: &[u8]) -> bool {
+/// Whether the body names another kind of key. Decides only the reason of the refusal.
+fn has_other_key_kind(body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body);
     let details = text.split_once(r#""keyDetails":""#);
     details.is_some_and(|(_, kind)| !kind.starts_with(r#"PKIX_ECDSA_P256_SHA_256""#))
 }
 
-/// `rekor.example - 1193050959916656506`: the first generation numbers its trees.
+/// `rekor.example - 1193050959916656506`: Rekor v1 numbers its trees.
 fn has_tree_number(origin: &str) -> bool {
     origin.rsplit_once(" - ").is_some_and(|(_, number)| {
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -175,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logs_are_told_apart_by_their_names() {
+    fn versions_of_rekor_are_told_apart_by_the_origin() {
         assert!(has_tree_number("rekor.sigstore.dev - 1193050959916656506"));
         for other in ["rekor.sigstore.dev", "rekor - ", "rekor - 1a", "rekor-1"] {
             assert!(!has_tree_number(other), "{other}");

@@ -1,16 +1,15 @@
-//! What is known of an image once it was looked at, and the only way to such knowledge.
+//! The result of a verification.
 //!
-//! A `Verified` comes out of the verifier and out of nothing else: it has no public constructor, no
-//! setter and no way in from text. Whoever runs an image takes a `Trusted`, in which a waiver stays
-//! visible for what it is.
+//! Only the verifier creates a `Verified`: it has no public constructor, no setter and no
+//! `Deserialize`. Code that runs an image takes a `Trusted`, in which a waiver stays visible.
 
 use std::fmt;
 
 use jiff::Timestamp;
 use schedkit_core::{Digest, PinnedRef};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use super::candidate::{CandidateName, Source};
+use super::found::{SignatureId, SignatureSource, as_text};
 use crate::foreign::brief;
 use crate::trust::Rule;
 
@@ -28,17 +27,15 @@ pub struct Verified {
     signer: Signer,
     #[serde(serialize_with = "as_text")]
     rule: Rule,
-    signature: CandidateName,
+    signature: SignatureId,
     evidence: Evidence,
     #[serde(serialize_with = "as_text")]
     policy: Digest,
 }
 
-/// Who signed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Signer {
-    /// The holder of a key.
     Key {
         /// SHA-256 of the key in DER form.
         #[serde(serialize_with = "as_text")]
@@ -46,16 +43,15 @@ pub enum Signer {
         /// The file that the policy names.
         path: String,
     },
-    /// Someone whom an identity provider vouched for.
+    /// Someone whom an identity provider authenticated.
     Identity {
-        /// Who: an address of a workflow, or an e-mail address.
+        /// The URI of a workflow, or an e-mail address.
         subject: String,
-        /// Who vouched.
+        /// The identity provider.
         issuer: String,
     },
 }
 
-/// In which form the signature was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -65,29 +61,26 @@ pub enum Format {
     SimpleSigning,
 }
 
-/// What was verified beside the signature itself. What was there and not looked at is not here.
+/// What was verified in addition to the signature. Anything that was ignored is not listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Evidence {
-    /// The form.
     pub format: Format,
-    /// The entry in a transparency log.
     pub log: Option<LogEvidence>,
-    /// When the log says it took the signature in.
+    /// When the log recorded the signature.
     pub integrated_time: Option<Timestamp>,
-    /// When timestamp authorities say they saw the signature.
+    /// From timestamp authorities.
     pub timestamps: Vec<Timestamp>,
 }
 
-/// An entry that was verified.
+/// A verified entry in a transparency log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogEvidence {
-    /// The log's address in the trusted root.
+    /// The log's URL in the trusted root.
     pub log: String,
-    /// The entry's number.
     pub index: u64,
 }
 
-/// An image that runs although nobody verified it, because somebody said so.
+/// An image that may run unverified because the user waived the verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Waived {
     #[serde(serialize_with = "as_text")]
@@ -95,23 +88,21 @@ pub struct Waived {
     reason: String,
 }
 
-/// An image that may run, and why.
+/// An image that may run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "trust", rename_all = "lowercase")]
 pub enum Trusted {
-    /// Its signature was verified.
     Verified(Box<Verified>),
-    /// Somebody waived that.
     Waived(Waived),
 }
 
-/// Lets an image through unverified. The reason is shown wherever the image is spoken of.
+/// Allows an image to run unverified. The reason is shown wherever the image is.
 pub fn waive(image: PinnedRef, reason: &str) -> Waived {
     let reason = brief(reason);
     Waived { image, reason }
 }
 
-/// What the verifier found out about one candidate.
+/// Why one signature was accepted.
 #[derive(Debug)]
 pub(super) struct Accepted {
     pub(super) signer: Signer,
@@ -122,7 +113,7 @@ pub(super) struct Accepted {
 impl Verified {
     pub(super) fn new(
         image: PinnedRef,
-        signature: CandidateName,
+        signature: SignatureId,
         accepted: Accepted,
         policy: Digest,
     ) -> Self {
@@ -141,56 +132,50 @@ impl Verified {
         }
     }
 
-    /// The image: exactly this digest was signed.
+    /// Exactly this digest was signed.
     pub fn image(&self) -> &PinnedRef {
         &self.image
     }
 
-    /// Who signed it.
     pub fn signer(&self) -> &Signer {
         &self.signer
     }
 
-    /// Which line of the policy accepted it.
+    /// The entry of the policy that accepted it.
     pub fn rule(&self) -> &Rule {
         &self.rule
     }
 
-    /// Where the signature was found.
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> SignatureSource {
         self.signature.source
     }
 
-    /// Which signature it was.
-    pub fn signature(&self) -> &CandidateName {
+    /// The accepted signature.
+    pub fn signature(&self) -> &SignatureId {
         &self.signature
     }
 
-    /// What else was verified.
     pub fn evidence(&self) -> &Evidence {
         &self.evidence
     }
 
-    /// The fingerprint of the policy that decided.
+    /// The fingerprint of the policy.
     pub fn policy(&self) -> &Digest {
         &self.policy
     }
 }
 
 impl Waived {
-    /// The image.
     pub fn image(&self) -> &PinnedRef {
         &self.image
     }
 
-    /// Why nobody verified it.
     pub fn reason(&self) -> &str {
         &self.reason
     }
 }
 
 impl Trusted {
-    /// The image that may run.
     pub fn image(&self) -> &PinnedRef {
         match self {
             Self::Verified(verified) => verified.image(),
@@ -218,12 +203,4 @@ impl fmt::Display for Signer {
             Self::Identity { subject, issuer } => write!(f, "{subject} ({issuer})"),
         }
     }
-}
-
-/// For values whose text is their form.
-pub(super) fn as_text<T: fmt::Display, S: Serializer>(
-    value: &T,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(value)
 }

@@ -1,4 +1,4 @@
-//! Find, judge, answer: the one way from an image to `Verified`.
+//! Finds signatures of an image and verifies them: the only way to a `Verified`.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,91 +8,72 @@ use schedkit_core::PinnedRef;
 use serde::Serialize;
 
 use super::bundle::Bundle;
-use super::candidate::{Candidate, CandidateName, Material};
-use super::crowd::Crowd;
-use super::find::{self, Found, MOST_CANDIDATES, Step};
+use super::concurrency::BoundedConcurrency;
+use super::find::{Lookup, LookupResult, MAX_SIGNATURES, look_up};
+use super::found::{FoundSignature, Material, SignatureId, as_text};
 use super::refusal::Refusal;
-use super::simple::SimpleSignature;
+use super::simple_signing::SimpleSignature;
 use super::verdict::{Accepted, Verified};
-use super::{keyed, keyless};
+use super::{by_certificate, by_key};
 use crate::registry::{Registry, RegistryError};
 use crate::trust::Policy;
 
-/// The client has limits for each request; this one is for all of them together.
-const LONGEST: Duration = Duration::from_secs(120);
-/// Questions to the registry at one time.
-const AT_ONCE: usize = 16;
+/// For all requests together; the client has timeouts for each.
+const TIMEOUT: Duration = Duration::from_secs(120);
+const MAX_CONCURRENT_REQUESTS: usize = 16;
 
-/// A candidate and why it does not count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RefusedCandidate {
-    /// Which one.
+pub struct RefusedSignature {
     #[serde(flatten)]
-    pub name: CandidateName,
-    /// Why.
-    #[serde(rename = "reason", serialize_with = "super::verdict::as_text")]
+    pub id: SignatureId,
+    #[serde(rename = "reason", serialize_with = "as_text")]
     pub refusal: Refusal,
 }
 
 /// Why an image is not verified.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
-    /// Nobody signed it.
     #[error("{image} is not signed: it has no referrer and no .sig tag with a signature")]
-    NoSignature {
-        /// The image.
-        image: PinnedRef,
-    },
-    /// It is signed, and no signature is acceptable.
-    #[error("no signature of {image} is accepted: {}", Listed(candidates))]
+    NoSignature { image: PinnedRef },
+    #[error("no signature of {image} is accepted: {}", Listed(signatures))]
     Refused {
-        /// The image.
         image: PinnedRef,
-        /// Every signature, and what is wrong with it.
-        candidates: Vec<RefusedCandidate>,
+        signatures: Vec<RefusedSignature>,
     },
-    /// The registry could not be asked everything, so nobody knows.
+    /// A request failed, so a signature may have been missed.
     #[error("cannot tell whether {image} is signed")]
-    Trouble {
-        /// The image.
+    RegistryFailed {
         image: PinnedRef,
-        /// What went wrong first.
+        /// The first failure.
         #[source]
         source: RegistryError,
     },
-    /// Not all of them were looked at, so nobody knows.
+    /// Not all signatures were read, so a good one may have been missed.
     #[error(
-        "cannot tell whether {image} is signed by someone trusted: {found} things refer to it, and none of the {MOST_CANDIDATES} that were looked at is an accepted signature"
+        "cannot tell whether {image} is signed by someone trusted: it has {found} referrers or signatures, and none of the {MAX_SIGNATURES} that were read is an accepted signature"
     )]
-    TooMany {
-        /// The image.
-        image: PinnedRef,
-        /// How many there are.
-        found: usize,
-    },
-    /// The registry took too long, so nobody knows.
-    #[error("cannot tell whether {image} is signed: looking took more than {} s", LONGEST.as_secs())]
-    TooSlow {
-        /// The image.
-        image: PinnedRef,
-    },
+    TooMany { image: PinnedRef, found: usize },
+    /// The search was not finished, so a signature may have been missed.
+    #[error("cannot tell whether {image} is signed: the search took more than {} s", TIMEOUT.as_secs())]
+    Timeout { image: PinnedRef },
 }
 
 impl VerifyError {
-    /// Whether this is an answer (not signed, or not by someone trusted) and not the lack of one.
+    /// Whether the image is known to be unsigned or signed by nobody trusted. Any other error
+    /// leaves that open.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::NoSignature { .. } | Self::Refused { .. } => true,
-            Self::Trouble { .. } | Self::TooMany { .. } | Self::TooSlow { .. } => false,
+            Self::RegistryFailed { .. } | Self::TooMany { .. } | Self::Timeout { .. } => false,
         }
     }
 }
 
-/// Looks for a signature of exactly this digest that the policy accepts. One suffices; the search
-/// ends with it. An index and the images in it are signed each by itself.
+/// Searches for a signature of exactly this digest that the policy accepts. The first one ends the
+/// search. An index and the images in it are signed separately.
 ///
 /// # Errors
-/// When there is none, or when the registry did not let us find out.
+/// When there is none, or when the search could not be completed.
 pub async fn verify(
     registry: &impl Registry,
     policy: &Policy,
@@ -100,9 +81,9 @@ pub async fn verify(
     now: Timestamp,
 ) -> Result<Verified, VerifyError> {
     let search = search(registry, policy, image, now);
-    match tokio::time::timeout(LONGEST, search).await {
-        Ok(answer) => answer,
-        Err(_) => Err(VerifyError::TooSlow {
+    match tokio::time::timeout(TIMEOUT, search).await {
+        Ok(result) => result,
+        Err(_) => Err(VerifyError::Timeout {
             image: image.clone(),
         }),
     }
@@ -114,47 +95,49 @@ async fn search(
     image: &PinnedRef,
     now: Timestamp,
 ) -> Result<Verified, VerifyError> {
-    let mut crowd = Crowd::new(AT_ONCE);
-    // The older place is looked at only when the newer one does not suffice: nearly every image
-    // is signed in the newer way, and a question saved is one that thousands of nodes do not ask.
-    let mut places = [Step::Referrers, Step::SignatureTag].into_iter();
-    let mut failed = Failed::default();
+    let mut running = BoundedConcurrency::new(MAX_CONCURRENT_REQUESTS);
+    // The `.sig` tag is requested only when no referrer is an accepted signature: nearly every
+    // image is signed with cosign v3, and thousands of nodes save the request.
+    let mut sources = [Lookup::Referrers, Lookup::SignatureTag].into_iter();
+    let mut failed = FailedSearch::default();
     loop {
-        let Some(found) = crowd.next().await else {
-            match places.next() {
-                Some(place) => crowd.add(find::ask(registry, image, place)),
+        let Some(result) = running.next().await else {
+            match sources.next() {
+                Some(lookup) => running.add(look_up(registry, image, lookup)),
                 None => return Err(failed.into_error(image.clone())),
             }
             continue;
         };
-        match found {
-            Found::Steps { steps, total } => {
-                failed.most = failed.most.max(total);
-                steps
+        match result {
+            LookupResult::Further { lookups, total } => {
+                failed.most_listed = failed.most_listed.max(total);
+                lookups
                     .into_iter()
-                    .for_each(|step| crowd.add(find::ask(registry, image, step)));
+                    .for_each(|lookup| running.add(look_up(registry, image, lookup)));
             }
-            Found::Candidate(Candidate { name, material }) => {
-                match judge(policy, image, &material, now) {
+            LookupResult::Signature(FoundSignature { id, material }) => {
+                match verify_signature(policy, image, &material, now) {
                     Ok(accepted) => {
                         let policy = policy.fingerprint().clone();
-                        return Ok(Verified::new(image.clone(), name, accepted, policy));
+                        return Ok(Verified::new(image.clone(), id, accepted, policy));
                     }
-                    Err(refusal) => failed.candidates.push(RefusedCandidate { name, refusal }),
+                    Err(refusal) => failed.refused.push(RefusedSignature { id, refusal }),
                 }
             }
-            Found::Refused(name, refusal) => {
-                failed.candidates.push(RefusedCandidate { name, refusal });
+            LookupResult::Refused(id, refusal) => {
+                failed.refused.push(RefusedSignature { id, refusal });
             }
-            Found::Nothing => {}
-            Found::Trouble(trouble) => failed.trouble = failed.trouble.or(Some(trouble)),
+            LookupResult::Nothing => {}
+            LookupResult::RegistryFailed(error) => {
+                failed.first_failure = failed.first_failure.or(Some(error));
+            }
         }
     }
 }
 
-/// Whether one candidate is a signature that the policy accepts: bytes in, answer out. The
-/// library beneath looks at the machine's clock as well, and only ever to refuse.
-fn judge(
+/// Verifies one signature. Depends only on its arguments, except that the library also reads the
+/// machine's clock, and only to refuse.
+fn verify_signature(
     policy: &Policy,
     image: &PinnedRef,
     material: &Material,
@@ -163,66 +146,67 @@ fn judge(
     match material {
         Material::Bundle(bytes) => {
             let bundle = Bundle::parse(bytes)?;
-            bundle.check_claim(image.digest())?;
+            bundle.check_payload(image.digest())?;
             if bundle.has_certificate() {
-                keyless::judge_bundle(policy, &bundle, image.digest(), now)
+                by_certificate::verify_bundle(policy, &bundle, image.digest(), now)
             } else {
-                keyed::judge_bundle(policy, &bundle, image.digest(), now)
+                by_key::verify_bundle(policy, &bundle, image.digest(), now)
             }
         }
-        Material::Simple {
+        Material::SimpleSigning {
             payload,
             annotations,
         } => {
             let signature = SimpleSignature::parse(payload, annotations)?;
-            signature.check_claim(image.digest())?;
+            signature.check_payload(image.digest())?;
             if signature.has_certificate() {
-                keyless::judge_simple(policy, &signature, now)
+                by_certificate::verify_simple(policy, &signature, now)
             } else {
-                keyed::judge_simple(policy, &signature, now)
+                by_key::verify_simple(policy, &signature, now)
             }
         }
     }
 }
 
-/// What is known when nothing was accepted.
+/// What was found by a search that accepted no signature.
 #[derive(Default)]
-struct Failed {
-    candidates: Vec<RefusedCandidate>,
-    trouble: Option<RegistryError>,
-    most: usize,
+struct FailedSearch {
+    refused: Vec<RefusedSignature>,
+    first_failure: Option<RegistryError>,
+    /// The length of the longest list of signatures.
+    most_listed: usize,
 }
 
-impl Failed {
-    /// "Refused" is said only by someone who has seen everything.
+impl FailedSearch {
+    /// The image is refused only when all its signatures were read.
     fn into_error(self, image: PinnedRef) -> VerifyError {
-        if let Some(source) = self.trouble {
-            return VerifyError::Trouble { image, source };
+        if let Some(source) = self.first_failure {
+            return VerifyError::RegistryFailed { image, source };
         }
-        if self.most > MOST_CANDIDATES {
+        if self.most_listed > MAX_SIGNATURES {
             return VerifyError::TooMany {
                 image,
-                found: self.most,
+                found: self.most_listed,
             };
         }
-        if self.candidates.is_empty() {
+        if self.refused.is_empty() {
             return VerifyError::NoSignature { image };
         }
-        // They came in the order of the registry's answers, which is another one every time.
-        let mut candidates = self.candidates;
-        candidates.sort_by_cached_key(|one| (one.name.clone(), one.refusal.to_string()));
-        VerifyError::Refused { image, candidates }
+        // Responses arrive in a different order every time.
+        let mut signatures = self.refused;
+        signatures.sort_by_cached_key(|one| (one.id.clone(), one.refusal.to_string()));
+        VerifyError::Refused { image, signatures }
     }
 }
 
-/// Candidates as one line.
-struct Listed<'a>(&'a [RefusedCandidate]);
+/// Refused signatures as one line.
+struct Listed<'a>(&'a [RefusedSignature]);
 
 impl fmt::Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, RefusedCandidate { name, refusal }) in self.0.iter().enumerate() {
+        for (position, RefusedSignature { id, refusal }) in self.0.iter().enumerate() {
             let between = if position == 0 { "" } else { "; " };
-            write!(f, "{between}{name}: {refusal}")?;
+            write!(f, "{between}{id}: {refusal}")?;
         }
         Ok(())
     }

@@ -1,9 +1,8 @@
 //! Regular expressions that mean the same in Go and in Rust.
 //!
-//! People write a policy with cosign's documentation beside them, and cosign is written in Go. Both
-//! engines come from RE2 and agree on nearly everything; what only one of them takes, or what each
-//! reads its own way, is refused here, so that no pattern means more to us than to cosign. Called
-//! by `pattern` only.
+//! People write policies with cosign's documentation, and cosign is written in Go. Both engines
+//! derive from RE2 and agree on nearly everything; what only one of them accepts, or what they
+//! interpret differently, is refused here, so that no pattern matches more for us than for cosign.
 
 use regex_syntax::ast::parse::ParserBuilder;
 use regex_syntax::ast::{
@@ -12,68 +11,63 @@ use regex_syntax::ast::{
     Visitor,
 };
 
-/// Deeper than anyone nests by hand.
-const DEEPEST: u32 = 50;
-/// Go's own limit for counted repetitions, nested ones multiplied.
-const MOST_REPEATS: u32 = 1000;
+const MAX_DEPTH: u32 = 50;
+/// Go's limit for counted repetitions, nested ones multiplied.
+const MAX_REPEATS: u32 = 1000;
 
-/// Why a regular expression is not taken.
+/// Why a regular expression is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SyntaxError {
-    /// It is no regular expression.
     #[error("is no regular expression: {0}")]
     Malformed(String),
-    /// It is one, but not one that cosign would read the same way.
-    #[error("uses {0}, which Go's regular expressions do not have or read differently")]
+    #[error("uses {0}, which Go's regular expressions do not have or interpret differently")]
     NotGo(&'static str),
-    /// Go's limit.
-    #[error("repeats more than {MOST_REPEATS} times")]
+    #[error("repeats more than {MAX_REPEATS} times")]
     TooManyRepeats,
 }
 
-/// Whether every match begins at the beginning of the text.
+/// Where a match can start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchoring {
-    /// It does.
+    /// Only at the start of the text.
     Start,
-    /// A match may begin anywhere.
     Anywhere,
 }
 
-/// Checks a pattern, and says whether it is tied to the beginning.
+/// Checks a pattern and returns where its matches can start.
 pub(super) fn check(pattern: &str) -> Result<Anchoring, SyntaxError> {
-    let mut parser = ParserBuilder::new().nest_limit(DEEPEST).build();
+    let mut parser = ParserBuilder::new().nest_limit(MAX_DEPTH).build();
     let ast = parser
         .parse(pattern)
         .map_err(|error| SyntaxError::Malformed(error.kind().to_string()))?;
     ast::visit(&ast, Differences { repeats: vec![1] })?;
-    if begins_at_start(&ast) {
+    if starts_with_anchor(&ast) {
         Ok(Anchoring::Start)
     } else {
         Ok(Anchoring::Anywhere)
     }
 }
 
-fn begins_at_start(ast: &Ast) -> bool {
+fn starts_with_anchor(ast: &Ast) -> bool {
     match ast {
         Ast::Assertion(assertion) => matches!(
             assertion.kind,
             AssertionKind::StartLine | AssertionKind::StartText
         ),
-        Ast::Group(group) => begins_at_start(&group.ast),
-        Ast::Alternation(choice) => choice.asts.iter().all(begins_at_start),
+        Ast::Group(group) => starts_with_anchor(&group.ast),
+        Ast::Alternation(choice) => choice.asts.iter().all(starts_with_anchor),
         Ast::Concat(parts) => parts
             .asts
             .iter()
             .find(|part| !matches!(part, Ast::Flags(_)))
-            .is_some_and(begins_at_start),
+            .is_some_and(starts_with_anchor),
         _ => false,
     }
 }
 
-/// Walks over a pattern and stops at the first thing that the two engines do not share.
+/// Visits a pattern and stops at the first construct that the two engines do not share.
 struct Differences {
-    /// The product of all counted repetitions around here, innermost last.
+    /// The products of the counted repetitions around the current node, innermost last.
     repeats: Vec<u32>,
 }
 
@@ -136,7 +130,7 @@ impl Differences {
         };
         let around = self.repeats.last().copied().unwrap_or(1);
         let product = around.saturating_mul(times);
-        if product > MOST_REPEATS {
+        if product > MAX_REPEATS {
             return Err(SyntaxError::TooManyRepeats);
         }
         self.repeats.push(product);
@@ -200,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_both_engines_read_alike_is_taken() {
+    fn shared_syntax_is_accepted() {
         for pattern in [
             r"^https://github\.com/my-org/my-repo/.*",
             r"(?i)^a(?:b|c){2,3}$",
@@ -216,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_go_refuses_or_reads_differently_is_refused() {
+    fn syntax_that_go_lacks_or_interprets_differently_is_refused() {
         for pattern in [
             r"\pL",
             r"[\pL]",
@@ -260,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_may_match_in_the_middle_is_noticed() {
+    fn patterns_that_may_match_in_the_middle_are_recognized() {
         for pattern in ["", "a", "^a|b", "(^a|b)c", "a^", "(?i)a", "(?:^)?a"] {
             assert_eq!(check(pattern), Ok(Anchoring::Anywhere), "{pattern}");
         }

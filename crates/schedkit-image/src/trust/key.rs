@@ -1,8 +1,8 @@
-//! A public key as a policy names it: one PEM block, one kind, one fingerprint.
+//! A public key of a policy: one PEM block, one kind, one fingerprint.
 //!
 //! Which hash goes with which key follows `cosign verify --key`: SHA-256 with everything, and for
 //! the two larger curves also their own hash, which newer versions of cosign sign with. RSA is
-//! PKCS #1 v1.5 only and Ed25519 is the plain one, because cosign takes no other with a key.
+//! PKCS #1 v1.5 only and Ed25519 is not prehashed, because cosign accepts no other with a key.
 
 use std::fmt;
 
@@ -23,8 +23,8 @@ use crate::hash::sha256;
 
 const BEGIN: &str = "-----BEGIN PUBLIC KEY-----";
 const END: &str = "-----END PUBLIC KEY-----";
-const FEWEST_RSA_BITS: usize = 2048;
-const MOST_RSA_BITS: usize = 8192;
+const MIN_RSA_BITS: usize = 2048;
+const MAX_RSA_BITS: usize = 8192;
 
 const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
 const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
@@ -33,7 +33,6 @@ const P521: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.35");
 const ED: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 
-/// A key that signatures are held against.
 pub struct PublicKey {
     kind: KeyKind,
     der: Vec<u8>,
@@ -41,7 +40,6 @@ pub struct PublicKey {
     verifiers: Vec<ParsedPublicKey>,
 }
 
-/// What kind of key it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
     /// ECDSA on NIST P-256.
@@ -50,54 +48,41 @@ pub enum KeyKind {
     EcdsaP384,
     /// ECDSA on NIST P-521.
     EcdsaP521,
-    /// Ed25519.
     Ed25519,
     /// RSA of at least 2048 bits.
     Rsa,
 }
 
-/// Why text is no public key. Never quotes the text: it may be a private key put in the wrong
-/// place.
+/// Why text is no public key. Never quotes the text: it may be a private key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Someone pointed at the secret half.
     #[error("is a private key; the policy names the public one (`cosign public-key --key …`)")]
     Private,
-    /// A certificate is trusted through an identity, not as a key.
     #[error("is a certificate; name its public key, or use `identities`")]
     Certificate,
-    /// Not PEM, or PEM of something else.
     #[error("has no PEM block `PUBLIC KEY`")]
     NotPem,
-    /// Which of them would be meant?
     #[error("has more than one PEM block; one file holds one key")]
     Several,
-    /// The block does not hold a key.
     #[error("has a PEM block that does not hold a public key")]
     Malformed,
-    /// A kind that we do not verify.
     #[error("is no ECDSA (P-256, P-384, P-521), Ed25519 or RSA key")]
     Unsupported,
-    /// Breakable, or absurd.
     #[error(
-        "is an RSA key of {bits} bits; at least {FEWEST_RSA_BITS} and at most {MOST_RSA_BITS} are taken"
+        "is an RSA key of {bits} bits; at least {MIN_RSA_BITS} and at most {MAX_RSA_BITS} are accepted"
     )]
-    RsaSize {
-        /// Its size.
-        bits: usize,
-    },
+    RsaSize { bits: usize },
 }
 
-/// This key did not make this signature of this message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the signature was not made with this key, or not over this content")]
 pub struct WrongSignature;
 
 impl PublicKey {
-    /// Reads one PEM block `PUBLIC KEY`.
+    /// Parses one PEM block `PUBLIC KEY`.
     ///
     /// # Errors
-    /// When there is none, more than one, or a key that is not taken.
+    /// When there is none, more than one, or a key that is not accepted.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let der = pem_block(text)?;
         Self::from_der(der)
@@ -119,12 +104,11 @@ impl PublicKey {
         })
     }
 
-    /// What kind of key it is.
     pub fn kind(&self) -> KeyKind {
         self.kind
     }
 
-    /// SHA-256 of the key's DER form: as `openssl pkey -pubin -outform DER | sha256sum` has it.
+    /// SHA-256 of the key's DER form, as `openssl pkey -pubin -outform DER | sha256sum` prints it.
     pub fn fingerprint(&self) -> &Digest {
         &self.fingerprint
     }
@@ -134,13 +118,11 @@ impl PublicKey {
         &self.der
     }
 
-    /// Holds a signature against this key.
-    ///
     /// # Errors
-    /// When this key did not sign this message.
+    /// When this key did not make this signature of this message.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), WrongSignature> {
-        let made = |verifier: &ParsedPublicKey| verifier.verify_sig(message, signature).is_ok();
-        if self.verifiers.iter().any(made) {
+        let verifies = |verifier: &ParsedPublicKey| verifier.verify_sig(message, signature).is_ok();
+        if self.verifiers.iter().any(verifies) {
             Ok(())
         } else {
             Err(WrongSignature)
@@ -182,7 +164,7 @@ fn pem_block(text: &str) -> Result<Vec<u8>, KeyError> {
     STANDARD.decode(body).map_err(|_| KeyError::Malformed)
 }
 
-/// The kind, and the bits of the key itself without what says their kind.
+/// The kind, and the bits of the key without its algorithm.
 fn kind_of(der: &[u8]) -> Result<(KeyKind, Vec<u8>), KeyError> {
     let info = SubjectPublicKeyInfoRef::from_der(der).map_err(|_| KeyError::Malformed)?;
     let bits = info.subject_public_key.as_bytes();
@@ -197,7 +179,7 @@ fn kind_of(der: &[u8]) -> Result<(KeyKind, Vec<u8>), KeyError> {
         ED => KeyKind::Ed25519,
         RSA => {
             let size = rsa_bits(&bits)?;
-            if !(FEWEST_RSA_BITS..=MOST_RSA_BITS).contains(&size) {
+            if !(MIN_RSA_BITS..=MAX_RSA_BITS).contains(&size) {
                 return Err(KeyError::RsaSize { bits: size });
             }
             KeyKind::Rsa
@@ -291,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cosign_does_not_take_with_a_key_is_not_taken() {
+    fn schemes_that_cosign_refuses_with_a_key_are_refused() {
         let (key, signature) = rsa(&RSA_PSS_SHA256);
         assert_eq!(key.verify(b"hello", &signature), Err(WrongSignature));
         let (key, signature) = ecdsa(&ECDSA_P521_SHA384_ASN1_SIGNING);
@@ -299,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_hold_no_single_public_key_say_what_they_hold() {
+    fn the_error_tells_what_a_file_holds_instead_of_one_public_key() {
         let (key, _) = ecdsa(&ECDSA_P256_SHA256_ASN1_SIGNING);
         let good = pem(key.der());
         let cases = [

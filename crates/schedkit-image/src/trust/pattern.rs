@@ -1,8 +1,8 @@
-//! What an issuer or a subject must look like: exactly so, or as a regular expression says.
+//! The pattern for an issuer or a subject: an exact text or a regular expression.
 //!
-//! Regular expressions match anywhere in the text, as cosign's do; one that is not tied to the
-//! beginning earns a warning. What is matched comes from a certificate and is plain ASCII there;
-//! anything else never matches, which also keeps the two engines' ideas of Unicode out of it.
+//! Regular expressions match anywhere in the text, as cosign's do; one without an anchor at its
+//! start causes a warning. Only printable ASCII ever matches: certificates hold nothing else, and
+//! the two engines could differ on Unicode.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use regex::{Regex, RegexBuilder};
 
 use super::go_syntax::{self, Anchoring, SyntaxError};
 
-const LONGEST: usize = 1024;
-const LARGEST_PROGRAM: usize = 1 << 20;
+const MAX_CHARACTERS: usize = 1024;
+const MAX_COMPILED_BYTES: usize = 1 << 20;
 
-/// One side of an identity.
+/// For the issuer or the subject of an identity.
 #[derive(Debug, Clone)]
-pub struct Pattern(Kind);
+pub struct Pattern(PatternKind);
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum PatternKind {
     Exact(String),
     Regexp {
         program: Regex,
@@ -26,76 +26,73 @@ enum Kind {
     },
 }
 
-/// Why text is not taken as a pattern.
+/// Why text is no pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// It would match nothing, or everything.
     #[error("is empty")]
     Empty,
-    /// Nobody writes that.
-    #[error("has more than {LONGEST} characters")]
+    #[error("has more than {MAX_CHARACTERS} characters")]
     TooLong,
-    /// The regular expression itself.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// A short text can stand for an enormous machine.
-    #[error("is too large once it is compiled")]
+    /// A short expression can compile to an enormous program.
+    #[error("is too large once compiled")]
     TooLarge,
 }
 
 impl Pattern {
-    /// Exactly this text.
+    /// Matches exactly this text.
     ///
     /// # Errors
     /// When it is empty or too long.
     pub fn exact(text: &str) -> Result<Self, PatternError> {
-        sized(text)?;
-        Ok(Self(Kind::Exact(text.to_owned())))
+        check_size(text)?;
+        Ok(Self(PatternKind::Exact(text.to_owned())))
     }
 
-    /// Whatever a regular expression finds a match in.
+    /// Matches every text in which the regular expression has a match.
     ///
     /// # Errors
-    /// When it is empty, too long, no regular expression, or one that cosign would read otherwise.
+    /// When it is empty, too long, no regular expression, or one that cosign interprets differently.
     pub fn regexp(text: &str) -> Result<Self, PatternError> {
-        sized(text)?;
+        check_size(text)?;
         let anchoring = go_syntax::check(text)?;
         let program = RegexBuilder::new(text)
-            .size_limit(LARGEST_PROGRAM)
+            .size_limit(MAX_COMPILED_BYTES)
             .build()
             .map_err(|error| match error {
                 regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
                 other => SyntaxError::Malformed(crate::foreign::brief(&other.to_string())).into(),
             })?;
-        Ok(Self(Kind::Regexp { program, anchoring }))
+        Ok(Self(PatternKind::Regexp { program, anchoring }))
     }
 
-    /// Whether a text from a certificate is meant.
+    /// Whether a text from a certificate matches.
     pub fn matches(&self, text: &str) -> bool {
-        let plain = |byte: u8| (0x20..0x7f).contains(&byte);
-        text.bytes().all(plain)
+        let is_printable = |byte: u8| (0x20..0x7f).contains(&byte);
+        text.bytes().all(is_printable)
             && match &self.0 {
-                Kind::Exact(wanted) => wanted == text,
-                Kind::Regexp { program, .. } => program.is_match(text),
+                PatternKind::Exact(expected) => expected == text,
+                PatternKind::Regexp { program, .. } => program.is_match(text),
             }
     }
 
-    /// Whether a match may begin in the middle of the text.
+    /// Whether a match may start in the middle of the text.
     pub fn is_unanchored(&self) -> bool {
         matches!(
             self.0,
-            Kind::Regexp {
+            PatternKind::Regexp {
                 anchoring: Anchoring::Anywhere,
                 ..
             }
         )
     }
 
-    /// `exact` or `regexp`, and the text: what the policy's fingerprint is made of.
+    /// `exact` or `regexp`, and the text: the input of the policy's fingerprint.
     pub(super) fn canonical(&self) -> (&'static str, &str) {
         match &self.0 {
-            Kind::Exact(text) => ("exact", text),
-            Kind::Regexp { program, .. } => ("regexp", program.as_str()),
+            PatternKind::Exact(text) => ("exact", text),
+            PatternKind::Regexp { program, .. } => ("regexp", program.as_str()),
         }
     }
 }
@@ -103,17 +100,17 @@ impl Pattern {
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Exact(text) => f.write_str(text),
-            Kind::Regexp { program, .. } => write!(f, "/{}/", program.as_str()),
+            PatternKind::Exact(text) => f.write_str(text),
+            PatternKind::Regexp { program, .. } => write!(f, "/{}/", program.as_str()),
         }
     }
 }
 
-fn sized(text: &str) -> Result<(), PatternError> {
+fn check_size(text: &str) -> Result<(), PatternError> {
     if text.is_empty() {
         return Err(PatternError::Empty);
     }
-    if text.chars().count() > LONGEST {
+    if text.chars().count() > MAX_CHARACTERS {
         return Err(PatternError::TooLong);
     }
     Ok(())
@@ -130,10 +127,10 @@ mod tests {
         let loose = Pattern::regexp(r"github\.com/schedkit/").unwrap();
         assert!(loose.matches("https://evil.example/github.com/schedkit/"));
         assert!(loose.is_unanchored());
-        let tied = Pattern::regexp(r"^https://github\.com/schedkit/").unwrap();
-        assert!(!tied.matches("https://evil.example/https://github.com/schedkit/"));
-        assert!(tied.matches("https://github.com/schedkit/plumbing"));
-        assert!(!tied.is_unanchored());
+        let anchored = Pattern::regexp(r"^https://github\.com/schedkit/").unwrap();
+        assert!(!anchored.matches("https://evil.example/https://github.com/schedkit/"));
+        assert!(anchored.matches("https://github.com/schedkit/plumbing"));
+        assert!(!anchored.is_unanchored());
         let exact = Pattern::exact("https://github.com/a.b").unwrap();
         assert!(exact.matches("https://github.com/a.b"));
         assert!(!exact.matches("https://github.com/aXb"));
@@ -152,10 +149,10 @@ mod tests {
     }
 
     #[test]
-    fn size_has_bounds() {
+    fn the_size_is_limited() {
         assert_eq!(Pattern::exact("").unwrap_err(), PatternError::Empty);
         assert_eq!(Pattern::regexp("").unwrap_err(), PatternError::Empty);
-        let long = "a".repeat(LONGEST + 1);
+        let long = "a".repeat(MAX_CHARACTERS + 1);
         assert_eq!(Pattern::regexp(&long).unwrap_err(), PatternError::TooLong);
         let wide = r"^(\w{500}\W{500}){2}".repeat(40);
         assert_eq!(Pattern::regexp(&wide).unwrap_err(), PatternError::TooLarge);
@@ -163,7 +160,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_stumble(pattern: String, text: String) {
+        fn no_text_makes_it_panic(pattern: String, text: String) {
             if let Ok(pattern) = Pattern::regexp(&pattern) {
                 let _ = pattern.matches(&text);
             }

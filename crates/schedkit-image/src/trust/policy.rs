@@ -1,8 +1,7 @@
-//! A trust policy, ready for use: who may have signed what we run.
+//! A trust policy, ready for use: whose signatures are accepted.
 //!
-//! Made by `policy_file` only, asked by `signature`. One matching key or identity suffices; an
-//! image signed by nobody in it does not run. There is no way to make a policy that trusts
-//! everybody by leaving something out.
+//! Created by `policy_file` only, used by `signature`. One matching key or identity suffices. A
+//! policy always names at least one: leaving something out never makes it trust everybody.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,33 +13,29 @@ use super::pattern::Pattern;
 use super::root::TrustRoot;
 use crate::hash::Hasher;
 
-/// Who is trusted.
 #[derive(Debug)]
 pub struct Policy {
     keys: Vec<NamedKey>,
     identities: Vec<Identity>,
     log_for_keys: LogForKeys,
     root: TrustRoot,
-    /// What only the file's text shows.
-    noticed: Vec<Warning>,
+    /// Found while the file was parsed.
+    parse_warnings: Vec<PolicyWarning>,
     fingerprint: Digest,
 }
 
-/// A key and the file that it was read from.
 #[derive(Debug)]
 pub struct NamedKey {
-    /// As the policy names it.
+    /// The file that it was read from.
     pub path: PathBuf,
-    /// The key.
     pub key: PublicKey,
 }
 
-/// Someone whom an identity provider vouches for.
+/// Someone whom an identity provider authenticates.
 #[derive(Debug, Clone)]
 pub struct Identity {
-    /// Who vouches.
+    /// The identity provider.
     pub issuer: Pattern,
-    /// For whom.
     pub subject: Pattern,
 }
 
@@ -49,12 +44,12 @@ pub struct Identity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogForKeys {
     /// The key alone decides.
-    NotAsked,
-    /// Without an entry that verifies, the signature does not count.
+    Optional,
+    /// A signature without a valid entry is refused.
     Required,
 }
 
-/// Which line of a policy accepted a signature.
+/// The entry of a policy that accepted a signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
     /// `keys[N]`.
@@ -63,18 +58,17 @@ pub enum Rule {
     Identity(usize),
 }
 
-/// Something that is allowed and probably not meant.
+/// Something that is allowed and probably a mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Warning {
+pub enum PolicyWarning {
     /// A regular expression that may match in the middle of a text.
     Unanchored {
-        /// Which identity.
         rule: Rule,
         /// `issuerRegExp` or `subjectRegExp`.
         field: &'static str,
     },
-    /// An address of a log, and keys whose signatures need none.
-    LogNotAsked,
+    /// The URL of a log, and keys whose signatures need no log entry.
+    LogNotRequired,
 }
 
 impl Policy {
@@ -83,7 +77,7 @@ impl Policy {
         identities: Vec<Identity>,
         log_for_keys: LogForKeys,
         root: TrustRoot,
-        noticed: Vec<Warning>,
+        parse_warnings: Vec<PolicyWarning>,
     ) -> Self {
         let fingerprint = fingerprint(&keys, &identities, log_for_keys, &root);
         Self {
@@ -91,41 +85,39 @@ impl Policy {
             identities,
             log_for_keys,
             root,
-            noticed,
+            parse_warnings,
             fingerprint,
         }
     }
 
-    /// The keys, in the file's order.
+    /// In the file's order.
     pub fn keys(&self) -> &[NamedKey] {
         &self.keys
     }
 
-    /// The identities, in the file's order.
+    /// In the file's order.
     pub fn identities(&self) -> &[Identity] {
         &self.identities
     }
 
-    /// Whether signatures made with a key need a log entry.
     pub fn log_for_keys(&self) -> LogForKeys {
         self.log_for_keys
     }
 
-    /// The Sigstore instance that it rests on.
+    /// The Sigstore instance that signatures are verified with.
     pub fn root(&self) -> &TrustRoot {
         &self.root
     }
 
-    /// One name for what decides: keys, identities, the log rule, and the root where any of them
-    /// rests on it. The order of the lines and the names of the files do not change it. Policies
-    /// with the same name decide alike; two that decide alike may have two names.
+    /// A digest of everything that decides: keys, identities, the log rule, and the root where it is
+    /// used. The order of the entries and the names of the files do not change it. Policies with
+    /// the same fingerprint decide alike; two that decide alike may have different fingerprints.
     pub fn fingerprint(&self) -> &Digest {
         &self.fingerprint
     }
 
-    /// What its author should look at again.
-    pub fn warnings(&self) -> Vec<Warning> {
-        let mut warnings = self.noticed.clone();
+    pub fn warnings(&self) -> Vec<PolicyWarning> {
+        let mut warnings = self.parse_warnings.clone();
         for (position, identity) in self.identities.iter().enumerate() {
             let fields = [
                 ("issuerRegExp", &identity.issuer),
@@ -134,18 +126,20 @@ impl Policy {
             for (field, pattern) in fields {
                 if pattern.is_unanchored() {
                     let rule = Rule::Identity(position);
-                    warnings.push(Warning::Unanchored { rule, field });
+                    warnings.push(PolicyWarning::Unanchored { rule, field });
                 }
             }
         }
         warnings
     }
 
-    /// The first identity that a certificate's two names fit.
+    /// The first identity that matches a certificate's issuer and subject.
     pub(crate) fn identity_of(&self, issuer: &str, subject: &str) -> Option<Rule> {
         self.identities
             .iter()
-            .position(|one| one.issuer.matches(issuer) && one.subject.matches(subject))
+            .position(|identity| {
+                identity.issuer.matches(issuer) && identity.subject.matches(subject)
+            })
             .map(Rule::Identity)
     }
 
@@ -160,7 +154,6 @@ impl Policy {
 }
 
 impl NamedKey {
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -175,22 +168,22 @@ impl fmt::Display for Rule {
     }
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for PolicyWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unanchored { rule, field } => write!(
                 f,
-                "{field} of {rule} has no `^` at its beginning: it also matches in the middle of somebody else's name"
+                "{field} of {rule} has no `^` at its start: it also matches in the middle of other names"
             ),
-            Self::LogNotAsked => f.write_str(
-                "rekorURL does not make signatures by key need a log entry; say `requireTransparencyLog`",
+            Self::LogNotRequired => f.write_str(
+                "rekorURL alone does not require a log entry for signatures by key; set `requireTransparencyLog`",
             ),
         }
     }
 }
 
-/// Sorted lines, each with its length written before every free text, so that no two policies that
-/// decide differently can be written alike.
+/// The digest of sorted lines, each text with its length before it, so that no two policies that
+/// decide differently have the same lines.
 fn fingerprint(
     keys: &[NamedKey],
     identities: &[Identity],
@@ -208,7 +201,7 @@ fn fingerprint(
         lines.push(format!("root {}", root.digest()));
     }
     lines.push(match log_for_keys {
-        LogForKeys::NotAsked => "keys without log".to_owned(),
+        LogForKeys::Optional => "keys without log".to_owned(),
         LogForKeys::Required => "keys with log".to_owned(),
     });
     let mut hasher = Hasher::new();

@@ -1,37 +1,36 @@
-//! The trust policy as a file: YAML, strict, with the line of whatever is wrong.
+//! The trust policy as a YAML file, parsed strictly; errors name line and column.
 //!
-//! `PolicyFile::parse` takes text and judges all that text can tell; `Policy::read` also reads the
-//! key files and the trusted root that it names. Relative paths are relative to the policy file.
+//! `PolicyFile::parse` checks the text alone; `Policy::read` also reads the key files and the
+//! trusted root that it names. Relative paths are relative to the policy file.
 
 mod fault;
 
 use std::path::{Path, PathBuf};
 
-pub use fault::{Fault, KeyFileError, Misplaced, PolicyError, RootFileError};
+pub use fault::{KeyFileError, LocatedFault, PolicyError, PolicyFault, RootFileError};
+use fault::{MAX_ENTRIES, PUBLIC_REKOR};
 use serde::Deserialize;
 use serde_saphyr::{Location, MergeKeyPolicy, Spanned};
 
 use super::key::PublicKey;
 use super::pattern::Pattern;
-use super::policy::{Identity, LogForKeys, NamedKey, Policy, Warning};
+use super::policy::{Identity, LogForKeys, NamedKey, Policy, PolicyWarning};
 use super::root::{RootOrigin, TrustRoot};
 use crate::foreign::{brief, read_file};
 
-const LARGEST_POLICY: usize = 64 << 10;
-const LARGEST_KEY: usize = 64 << 10;
-const LARGEST_ROOT: usize = 1 << 20;
-const MOST_RULES: usize = 64;
-const PUBLIC_REKOR: &str = "https://rekor.sigstore.dev";
+const MAX_POLICY_BYTES: usize = 64 << 10;
+const MAX_KEY_BYTES: usize = 64 << 10;
+const MAX_ROOT_BYTES: usize = 1 << 20;
 
-/// What is trusted when nobody says otherwise: images that workflows of the schedkit organisation
-/// on GitHub built and signed, on the public Sigstore instance.
+/// The default: images that workflows of the schedkit organisation on GitHub signed, on the public
+/// Sigstore instance.
 const BUILT_IN: &str = r"
 identities:
   - issuer: https://token.actions.githubusercontent.com
     subjectRegExp: ^https://github\.com/schedkit/
 ";
 
-/// A policy whose text is in order, and whose files have not been read yet.
+/// A policy whose text is valid and whose files have not been read yet.
 #[derive(Debug)]
 pub struct PolicyFile {
     keys: Vec<Spanned<String>>,
@@ -39,14 +38,14 @@ pub struct PolicyFile {
     log_for_keys: LogForKeys,
     rekor_url: Option<Spanned<String>>,
     trusted_root: Option<Spanned<String>>,
-    noticed: Vec<Warning>,
+    warnings: Vec<PolicyWarning>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Wire {
-    keys: Option<Vec<WireKey>>,
-    identities: Option<Vec<Spanned<WireIdentity>>>,
+struct YamlPolicy {
+    keys: Option<Vec<YamlKey>>,
+    identities: Option<Vec<Spanned<YamlIdentity>>>,
     #[serde(rename = "rekorURL")]
     rekor_url: Option<Spanned<String>>,
     trusted_root: Option<Spanned<String>>,
@@ -55,13 +54,13 @@ struct Wire {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WireKey {
+struct YamlKey {
     path: Spanned<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WireIdentity {
+struct YamlIdentity {
     issuer: Option<Spanned<String>>,
     #[serde(rename = "issuerRegExp")]
     issuer_reg_exp: Option<Spanned<String>>,
@@ -71,73 +70,73 @@ struct WireIdentity {
 }
 
 impl Policy {
-    /// The policy that holds when nobody gives another one.
+    /// The default policy.
     ///
     /// # Errors
-    /// Never with what is built in; a test holds it to that.
+    /// Never with the built-in text, which a test checks.
     pub fn built_in() -> Result<Self, PolicyError> {
         let path = Path::new("(built in)");
         let load = || PolicyFile::parse(BUILT_IN)?.load(Path::new(""));
-        load().map_err(|source| wrong(path, source))
+        load().map_err(|source| invalid(path, source))
     }
 
     /// Reads a policy and the files that it names.
     ///
     /// # Errors
-    /// When any of them cannot be read, or says what a policy must not say.
+    /// When any of them cannot be read or is invalid.
     pub fn read(path: &Path) -> Result<Self, PolicyError> {
-        let text = read_file(path, LARGEST_POLICY).map_err(|source| PolicyError::Unreadable {
+        let text = read_file(path, MAX_POLICY_BYTES).map_err(|source| PolicyError::Unreadable {
             path: path.to_owned(),
             source,
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let load = || PolicyFile::parse(&text)?.load(folder);
-        load().map_err(|source| wrong(path, source))
+        load().map_err(|source| invalid(path, source))
     }
 }
 
 impl PolicyFile {
-    /// Reads the text of a policy. No file is opened.
+    /// Parses the text of a policy. No file is opened.
     ///
     /// # Errors
-    /// When the text alone is wrong.
-    pub fn parse(text: &str) -> Result<Self, Misplaced> {
+    /// When the text is invalid.
+    pub fn parse(text: &str) -> Result<Self, LocatedFault> {
         let options = serde_saphyr::options! {
             strict_booleans: true,
             with_snippet: false,
             merge_keys: MergeKeyPolicy::Error,
         };
-        let wire: Option<Wire> =
-            serde_saphyr::from_str_with_options(text, options).map_err(|error| yaml(&error))?;
-        let wire = wire.ok_or_else(|| Fault::Empty.at_the_top())?;
-        let noticed = wire.log_not_asked().into_iter().collect();
-        let keys = wire.keys.unwrap_or_default();
-        let identities = wire.identities.unwrap_or_default();
+        let yaml: Option<YamlPolicy> = serde_saphyr::from_str_with_options(text, options)
+            .map_err(|error| yaml_fault(&error))?;
+        let yaml = yaml.ok_or_else(|| PolicyFault::Empty.without_position())?;
+        let warnings = yaml.log_not_required().into_iter().collect();
+        let keys = yaml.keys.unwrap_or_default();
+        let identities = yaml.identities.unwrap_or_default();
         for (what, size) in [("keys", keys.len()), ("identities", identities.len())] {
-            if size > MOST_RULES {
-                return Err(Fault::TooMany(what).at_the_top());
+            if size > MAX_ENTRIES {
+                return Err(PolicyFault::TooMany(what).without_position());
             }
         }
         if keys.is_empty() && identities.is_empty() {
-            return Err(Fault::Empty.at_the_top());
+            return Err(PolicyFault::Empty.without_position());
         }
-        let log_for_keys = log_for_keys(wire.require_transparency_log, keys.is_empty())?;
-        check_rekor(wire.rekor_url.as_ref(), wire.trusted_root.as_ref())?;
+        let log_for_keys = log_for_keys(yaml.require_transparency_log, keys.is_empty())?;
+        check_rekor(yaml.rekor_url.as_ref(), yaml.trusted_root.as_ref())?;
         Ok(Self {
             keys: keys.into_iter().map(|key| key.path).collect(),
             identities: identities.iter().map(identity).collect::<Result<_, _>>()?,
             log_for_keys,
-            rekor_url: wire.rekor_url,
-            trusted_root: wire.trusted_root,
-            noticed,
+            rekor_url: yaml.rekor_url,
+            trusted_root: yaml.trusted_root,
+            warnings,
         })
     }
 
-    /// Reads the files that the policy names, relative ones from `folder`.
+    /// Reads the files that the policy names; relative paths are relative to `folder`.
     ///
     /// # Errors
     /// When one of them cannot be used.
-    pub fn load(self, folder: &Path) -> Result<Policy, Misplaced> {
+    pub fn load(self, folder: &Path) -> Result<Policy, LocatedFault> {
         let keys = self
             .keys
             .iter()
@@ -147,61 +146,64 @@ impl PolicyFile {
         if let (Some(url), Some(_)) = (&self.rekor_url, &self.trusted_root)
             && !root.log_urls().any(|known| same_url(known, &url.value))
         {
-            return Err(Fault::RekorNotInRoot.at(url));
+            return Err(PolicyFault::RekorNotInRoot.at(url));
         }
         if let Some(path) = &self.trusted_root {
             if !self.identities.is_empty() && !root.serves_identities() {
                 let lacks = "certificate authorities, certificate logs or transparency logs";
-                return Err(Fault::RootLacks(lacks).at(path));
+                return Err(PolicyFault::RootLacks(lacks).at(path));
             }
             if self.log_for_keys == LogForKeys::Required && !root.serves_logs() {
-                return Err(Fault::RootLacks("transparency logs").at(path));
+                return Err(PolicyFault::RootLacks("transparency logs").at(path));
             }
         }
         let Self {
             identities,
             log_for_keys,
-            noticed,
+            warnings,
             ..
         } = self;
-        Ok(Policy::new(keys, identities, log_for_keys, root, noticed))
+        Ok(Policy::new(keys, identities, log_for_keys, root, warnings))
     }
 }
 
-impl Wire {
+impl YamlPolicy {
     /// Whoever names a log and keys may think that the keys now need the log.
-    fn log_not_asked(&self) -> Option<Warning> {
+    fn log_not_required(&self) -> Option<PolicyWarning> {
         let keys = self.keys.as_ref().is_some_and(|keys| !keys.is_empty());
-        let unsaid = self.rekor_url.is_some() && self.require_transparency_log.is_none();
-        (keys && unsaid).then_some(Warning::LogNotAsked)
+        let not_set = self.rekor_url.is_some() && self.require_transparency_log.is_none();
+        (keys && not_set).then_some(PolicyWarning::LogNotRequired)
     }
 }
 
-fn wrong(path: &Path, source: Misplaced) -> PolicyError {
+fn invalid(path: &Path, source: LocatedFault) -> PolicyError {
     let path = path.to_owned();
-    PolicyError::Wrong { path, source }
+    PolicyError::Invalid { path, source }
 }
 
-fn yaml(error: &serde_saphyr::Error) -> Misplaced {
+fn yaml_fault(error: &serde_saphyr::Error) -> LocatedFault {
     let location = error.location().unwrap_or(Location::UNKNOWN);
     let text = error.without_snippet().to_string();
-    // The place is told once, and by us.
+    // The position is printed once, by `LocatedFault`.
     let why = text.split(" at line ").next().unwrap_or(&text);
-    Fault::Yaml(brief(why)).placed(location)
+    PolicyFault::Yaml(brief(why)).at_location(location)
 }
 
-fn log_for_keys(asked: Option<Spanned<bool>>, no_keys: bool) -> Result<LogForKeys, Misplaced> {
-    match asked {
-        Some(asked) if asked.value => Ok(LogForKeys::Required),
-        Some(asked) if no_keys => Err(Fault::LogAlwaysRequired.at(&asked)),
-        _ => Ok(LogForKeys::NotAsked),
+fn log_for_keys(
+    required: Option<Spanned<bool>>,
+    no_keys: bool,
+) -> Result<LogForKeys, LocatedFault> {
+    match required {
+        Some(required) if required.value => Ok(LogForKeys::Required),
+        Some(required) if no_keys => Err(PolicyFault::LogAlwaysRequired.at(&required)),
+        _ => Ok(LogForKeys::Optional),
     }
 }
 
 fn check_rekor(
     url: Option<&Spanned<String>>,
     root: Option<&Spanned<String>>,
-) -> Result<(), Misplaced> {
+) -> Result<(), LocatedFault> {
     let Some(url) = url else { return Ok(()) };
     let rest = url
         .value
@@ -210,10 +212,10 @@ fn check_rekor(
     if !rest
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_graphic()))
     {
-        return Err(Fault::RekorUrl.at(url));
+        return Err(PolicyFault::RekorUrl.at(url));
     }
     if root.is_none() && !same_url(&url.value, PUBLIC_REKOR) {
-        return Err(Fault::RekorNeedsRoot.at(url));
+        return Err(PolicyFault::RekorNeedsRoot.at(url));
     }
     Ok(())
 }
@@ -222,21 +224,21 @@ fn same_url(one: &str, other: &str) -> bool {
     one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 
-fn identity(wire: &Spanned<WireIdentity>) -> Result<Identity, Misplaced> {
-    let WireIdentity {
+fn identity(yaml: &Spanned<YamlIdentity>) -> Result<Identity, LocatedFault> {
+    let YamlIdentity {
         issuer,
         issuer_reg_exp,
         subject,
         subject_reg_exp,
-    } = &wire.value;
+    } = &yaml.value;
     let issuer = one_of(
-        wire,
+        yaml,
         ["issuer", "issuerRegExp"],
         issuer.as_ref(),
         issuer_reg_exp.as_ref(),
     )?;
     let subject = one_of(
-        wire,
+        yaml,
         ["subject", "subjectRegExp"],
         subject.as_ref(),
         subject_reg_exp.as_ref(),
@@ -245,50 +247,50 @@ fn identity(wire: &Spanned<WireIdentity>) -> Result<Identity, Misplaced> {
 }
 
 fn one_of(
-    identity: &Spanned<WireIdentity>,
+    identity: &Spanned<YamlIdentity>,
     [plain, regexp]: [&'static str; 2],
     exact: Option<&Spanned<String>>,
     pattern: Option<&Spanned<String>>,
-) -> Result<Pattern, Misplaced> {
-    let (field, text, made) = match (exact, pattern) {
+) -> Result<Pattern, LocatedFault> {
+    let (field, text, parsed) = match (exact, pattern) {
         (Some(text), None) => (plain, text, Pattern::exact(&text.value)),
         (None, Some(text)) => (regexp, text, Pattern::regexp(&text.value)),
-        (Some(_), Some(second)) => return Err(Fault::Both(plain).at(second)),
-        (None, None) => return Err(Fault::Neither(plain).at(identity)),
+        (Some(_), Some(second)) => return Err(PolicyFault::Both(plain).at(second)),
+        (None, None) => return Err(PolicyFault::Neither(plain).at(identity)),
     };
-    made.map_err(|source| Fault::Pattern { field, source }.at(text))
+    parsed.map_err(|source| PolicyFault::Pattern { field, source }.at(text))
 }
 
-fn read_key(folder: &Path, place: &Spanned<String>) -> Result<NamedKey, Misplaced> {
-    let path = folder.join(&place.value);
+fn read_key(folder: &Path, named: &Spanned<String>) -> Result<NamedKey, LocatedFault> {
+    let path = folder.join(&named.value);
     let read = || -> Result<PublicKey, KeyFileError> {
-        Ok(PublicKey::parse(&read_file(&path, LARGEST_KEY)?)?)
+        Ok(PublicKey::parse(&read_file(&path, MAX_KEY_BYTES)?)?)
     };
     match read() {
         Ok(key) => Ok(NamedKey { path, key }),
-        Err(source) => Err(Fault::Key { path, source }.at(place)),
+        Err(source) => Err(PolicyFault::Key { path, source }.at(named)),
     }
 }
 
-fn read_root(folder: &Path, place: Option<&Spanned<String>>) -> Result<TrustRoot, Misplaced> {
-    let Some(place) = place else {
+fn read_root(folder: &Path, named: Option<&Spanned<String>>) -> Result<TrustRoot, LocatedFault> {
+    let Some(named) = named else {
         return TrustRoot::public_good().map_err(|error| {
             let path = PathBuf::from("(built in)");
             let source = error.into();
-            Fault::Root { path, source }.at_the_top()
+            PolicyFault::Root { path, source }.without_position()
         });
     };
-    let path = folder.join(&place.value);
+    let path = folder.join(&named.value);
     let read = || -> Result<TrustRoot, RootFileError> {
-        let text = read_file(&path, LARGEST_ROOT)?;
+        let text = read_file(&path, MAX_ROOT_BYTES)?;
         Ok(TrustRoot::parse(&text, RootOrigin::File(path.clone()))?)
     };
     read().map_err(|source| {
-        Fault::Root {
+        PolicyFault::Root {
             path: path.clone(),
             source,
         }
-        .at(place)
+        .at(named)
     })
 }
 

@@ -1,10 +1,10 @@
-//! What keyless signatures rest on: certificate authorities, logs and timestamp authorities of a
-//! Sigstore instance, in Sigstore's own `trusted_root.json`.
+//! The trusted root: certificate authorities, logs and timestamp authorities of a Sigstore instance,
+//! from a `trusted_root.json`.
 //!
-//! The public instance's file is embedded, so that verifying needs no network. `docs/trust.md` says
-//! how it is renewed. A root is trusted as a whole; for one signature it is narrowed to the one log
-//! and to the authorities that can matter, because the verifier below would otherwise let one log
-//! speak for another and take an authority at a time when its certificates were not valid.
+//! The public instance's file is embedded, so that verification needs no network. `docs/trust.md`
+//! says how to renew it. For each signature the root is narrowed to the one log and to the
+//! authorities that were valid then, because the library would otherwise accept one log's proof for
+//! another and an authority at a time when its certificates were not valid.
 
 use std::path::PathBuf;
 
@@ -23,11 +23,10 @@ use crate::hash::sha256;
 const PUBLIC_GOOD: &str = include_str!("public_good_root.json");
 /// When the embedded file was taken from the public instance.
 const PUBLIC_GOOD_TAKEN: &str = "2026-10-23";
-/// What such a file calls itself, before its version.
+/// Without the version.
 const MEDIA_TYPE: &str = "application/vnd.dev.sigstore.trustedroot";
-const MOST_ENTRIES: usize = 64;
+const MAX_ENTRIES: usize = 64;
 
-/// A Sigstore instance that is believed.
 #[derive(Debug)]
 pub struct TrustRoot {
     parsed: TrustedRoot,
@@ -36,58 +35,53 @@ pub struct TrustRoot {
     origin: RootOrigin,
 }
 
-/// Where a root comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RootOrigin {
     /// The public instance, embedded in this program.
     PublicGood {
-        /// The day on which it was taken.
+        /// The date on which it was taken.
         taken: &'static str,
     },
-    /// A file that the policy names.
+    /// Named by the policy.
     File(PathBuf),
 }
 
 /// Why text is no trusted root.
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
-    /// Not the JSON of a trusted root.
     #[error("is no trusted root: {0}")]
     Malformed(String),
-    /// JSON of something else.
-    #[error("says it is {0:?}; a trusted root says `{MEDIA_TYPE}…`")]
+    #[error("has the media type {0:?}; a trusted root has `{MEDIA_TYPE}…`")]
     MediaType(String),
-    /// More than any instance has.
-    #[error("lists more than {MOST_ENTRIES} logs or authorities of one kind")]
+    #[error("lists more than {MAX_ENTRIES} logs or authorities of one kind")]
     TooMany,
-    /// A log's promises are only good for a known time.
-    #[error("has a transparency log ({0}) that does not say since when its key is valid")]
+    /// A promise of a log counts only while its key is valid.
+    #[error("has a transparency log ({0}) without the start of its key's validity")]
     NoValidity(String),
 }
 
-/// Why nothing of a root fits one signature.
+/// Why a root cannot verify one signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NarrowError {
-    /// It was entered into a log that nobody here knows.
     UnknownLog,
-    /// No authority was valid through the certificate's whole life.
+    /// No authority was valid during the certificate's whole validity.
     NoAuthority,
 }
 
 impl TrustRoot {
-    /// The public instance's root, as it was when this program was made.
+    /// The embedded root of the public instance.
     ///
     /// # Errors
-    /// Never with the file that is embedded; a test holds it to that.
+    /// Never with the embedded file, which a test checks.
     pub fn public_good() -> Result<Self, RootError> {
         let taken = PUBLIC_GOOD_TAKEN;
         Self::parse(PUBLIC_GOOD, RootOrigin::PublicGood { taken })
     }
 
-    /// Reads a `trusted_root.json`.
+    /// Parses a `trusted_root.json`.
     ///
     /// # Errors
-    /// When it is none, or one that cannot be relied upon.
+    /// When it is none, or lacks something that verification needs.
     pub fn parse(text: &str, origin: RootOrigin) -> Result<Self, RootError> {
         let malformed = |text: String| RootError::Malformed(brief(&text));
         let parsed = TrustedRoot::from_json(text).map_err(|error| malformed(error.to_string()))?;
@@ -102,14 +96,16 @@ impl TrustRoot {
         {
             return Err(RootError::NoValidity(brief(&log.base_url)));
         }
-        // Reads every key and certificate, which is the point: a bad one is found here.
+        // Parses every key and certificate, so that an invalid one is an error here.
         Verifier::new(&parsed).map_err(|error| malformed(error.to_string()))?;
         let authorities = parsed
             .certificate_authorities
             .iter()
-            .map(|authority| Some((authority.clone(), shared_life(authority)?)))
+            .map(|authority| Some((authority.clone(), shared_validity(authority)?)))
             .collect::<Option<_>>()
-            .ok_or_else(|| malformed("an authority's certificates cannot be read".to_owned()))?;
+            .ok_or_else(|| {
+                malformed("the certificates of an authority cannot be read".to_owned())
+            })?;
         let digest = sha256(text.as_bytes());
         Ok(Self {
             parsed,
@@ -119,28 +115,27 @@ impl TrustRoot {
         })
     }
 
-    /// Where it comes from.
     pub fn origin(&self) -> &RootOrigin {
         &self.origin
     }
 
-    /// The digest of the file.
+    /// Of the file.
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
 
-    /// The addresses of its transparency logs.
+    /// The URLs of its transparency logs.
     pub fn log_urls(&self) -> impl Iterator<Item = &str> {
         self.parsed.tlogs.iter().map(|log| log.base_url.as_str())
     }
 
-    /// Whether it has everything that a keyless signature is held against.
+    /// Whether it can verify signatures by identity.
     pub fn serves_identities(&self) -> bool {
         let root = &self.parsed;
         !root.certificate_authorities.is_empty() && !root.ctlogs.is_empty() && self.serves_logs()
     }
 
-    /// Whether it knows a transparency log.
+    /// Whether it can verify log entries.
     pub fn serves_logs(&self) -> bool {
         !self.parsed.tlogs.is_empty()
     }
@@ -152,7 +147,7 @@ impl TrustRoot {
             .find(|log| &log.log_id.key_id == id)
     }
 
-    /// What is left for a signature in this log, made with no certificate.
+    /// The root for a signature in this log, made with a key.
     pub(crate) fn for_key(&self, log: &LogKeyId) -> Result<TrustedRoot, NarrowError> {
         let mut root = self.parsed.clone();
         root.tlogs.retain(|known| &known.log_id.key_id == log);
@@ -163,7 +158,7 @@ impl TrustRoot {
         Ok(root)
     }
 
-    /// What is left for a signature in this log, made with a certificate of this life.
+    /// The root for a signature in this log, made with a certificate of this validity.
     pub(crate) fn for_certificate(
         &self,
         log: &LogKeyId,
@@ -174,9 +169,9 @@ impl TrustRoot {
         root.certificate_authorities = self
             .authorities
             .iter()
-            .filter(|(authority, life)| {
-                life.contains(not_before)
-                    && life.contains(not_after)
+            .filter(|(authority, validity)| {
+                validity.contains(not_before)
+                    && validity.contains(not_after)
                     && authority
                         .valid_for
                         .is_none_or(|window| window.contains(not_before))
@@ -205,27 +200,26 @@ fn check_sizes(root: &TrustedRoot) -> Result<(), RootError> {
     let mut sizes = sizes
         .into_iter()
         .chain(chains.map(|chain| chain.certificates.len()));
-    if sizes.any(|size| size > MOST_ENTRIES) {
+    if sizes.any(|size| size > MAX_ENTRIES) {
         return Err(RootError::TooMany);
     }
     Ok(())
 }
 
 /// The time during which all certificates of an authority are valid.
-fn shared_life(authority: &CertificateAuthority) -> Option<TimeRange> {
+fn shared_validity(authority: &CertificateAuthority) -> Option<TimeRange> {
     let mut start = Timestamp::MIN;
     let mut end = Timestamp::MAX;
     for entry in &authority.cert_chain.certificates {
         let certificate = Certificate::from_der(entry.raw_bytes.as_bytes()).ok()?;
         let validity = certificate.tbs_certificate.validity;
-        start = start.max(moment(&validity.not_before)?);
-        end = end.min(moment(&validity.not_after)?);
+        start = start.max(certificate_time(&validity.not_before)?);
+        end = end.min(certificate_time(&validity.not_after)?);
     }
     Some(TimeRange::new(start, Some(end)))
 }
 
-/// A certificate's time.
-pub(crate) fn moment(time: &Time) -> Option<Timestamp> {
+pub(crate) fn certificate_time(time: &Time) -> Option<Timestamp> {
     let seconds = i64::try_from(time.to_unix_duration().as_secs()).ok()?;
     Timestamp::from_second(seconds).ok()
 }
@@ -239,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_embedded_root_is_whole() {
+    fn the_embedded_root_is_complete() {
         let root = TrustRoot::public_good().unwrap();
         assert!(root.serves_identities());
         assert!(
@@ -279,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_root_says_why() {
+    fn invalid_roots_are_refused() {
         assert!(matches!(parse("{}"), Err(RootError::Malformed(_))));
         assert!(matches!(
             parse(r#"{"mediaType": "application/json"}"#),
@@ -302,7 +296,7 @@ mod tests {
         ));
         let mut document: serde_json::Value = serde_json::from_str(PUBLIC_GOOD).unwrap();
         let one = document["ctlogs"][0].clone();
-        document["ctlogs"] = vec![one; MOST_ENTRIES + 1].into();
+        document["ctlogs"] = vec![one; MAX_ENTRIES + 1].into();
         assert!(matches!(
             parse(&document.to_string()),
             Err(RootError::TooMany)

@@ -1,103 +1,109 @@
-//! Bodies that are too much, too little, too slow or something else.
+//! Bodies that are too long, too short, too slow or something else.
 
-use schedkit_image::registry::{Progress, Registry, RegistryError};
+use schedkit_image::registry::{Problem, Progress, Registry};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
-use crate::asking::{
-    client, descriptor, digest, hasty_client, hex, pinned, repository, said, tagged,
+use crate::client::{
+    client, descriptor, digest, hex, impatient_client, message, pinned, repository, tagged,
 };
-use crate::server::{Answer, Server, ok, status, with};
+use crate::server::{Reply, Server, ok, status, with};
 
 const CONTENT: &[u8] = b"{\"config\": 1}";
-/// What buffers on both sides of a connection may hold beside what is read.
+/// What the buffers on both sides of a connection may hold in addition.
 const BUFFERS: u64 = 48 << 20;
 
-/// The n-th time, the n-th answer; the last for ever.
-fn in_turn(answers: Vec<Answer>) -> impl Fn(&crate::server::Request) -> Answer + Send + Sync {
-    move |request| answers[request.nth.min(answers.len() - 1)].clone()
+/// The n-th reply to the n-th request; the last one repeats.
+fn in_turn(replies: Vec<Reply>) -> impl Fn(&crate::server::Request) -> Reply + Send + Sync {
+    move |request| replies[request.nth.min(replies.len() - 1)].clone()
 }
 
 #[tokio::test]
-async fn a_manifest_that_is_not_as_it_should_be() {
-    let cut = || Answer::Cut(100, CONTENT.to_vec());
+async fn invalid_manifests() {
+    let cut = || Reply::Cut(100, CONTENT.to_vec());
     let wrong = format!(
-        "HOST sent other content as IMAGE: its digest is sha256:{}, not sha256:{}",
+        "cannot get IMAGE from HOST: the content has the digest sha256:{}, not sha256:{}",
         hex(b"other"),
         hex(CONTENT)
     );
-    let too_big = "IMAGE at HOST has more than 4194304 bytes";
-    let broke = "the connection to HOST broke while it was asked for IMAGE";
-    for (name, answers, expected, requests) in [
+    let too_big = "cannot get IMAGE from HOST: it has more than 4194304 bytes";
+    let disconnected =
+        "cannot get IMAGE from HOST: the connection broke before the response was complete";
+    for (name, replies, expected, requests) in [
         ("good", vec![ok(CONTENT)], Ok(()), 1),
         (
             "good in chunks",
-            vec![Answer::Chunked(CONTENT.to_vec())],
+            vec![Reply::Chunked(CONTENT.to_vec())],
             Ok(()),
             1,
         ),
         ("wrong digest", vec![ok("other")], Err(wrong.as_str()), 1),
         (
             "1 GB announced",
-            vec![Answer::Flood(Some(1 << 30))],
+            vec![Reply::Flood(Some(1 << 30))],
             Err(too_big),
             1,
         ),
-        ("1 GB in chunks", vec![Answer::Flood(None)], Err(too_big), 1),
+        ("1 GB in chunks", vec![Reply::Flood(None)], Err(too_big), 1),
         (
             "one byte too many",
             vec![ok(vec![0; (4 << 20) + 1])],
             Err(too_big),
             1,
         ),
-        ("always cut", vec![cut()], Err(broke), 3),
+        ("always cut", vec![cut()], Err(disconnected), 3),
         ("cut twice", vec![cut(), cut(), ok(CONTENT)], Ok(()), 3),
-        ("hung up at once", vec![Answer::Raw(vec![])], Err(broke), 3),
+        (
+            "hung up at once",
+            vec![Reply::Raw(vec![])],
+            Err(disconnected),
+            3,
+        ),
         (
             "no HTTP",
-            vec![Answer::Raw(b"SSH-2.0-x\r\n\r\n".to_vec())],
-            Err(broke),
+            vec![Reply::Raw(b"SSH-2.0-x\r\n\r\n".to_vec())],
+            Err(disconnected),
             3,
         ),
         (
             "cut chunk",
-            vec![Answer::Raw(
+            vec![Reply::Raw(
                 b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nx".to_vec(),
             )],
-            Err(broke),
+            Err(disconnected),
             3,
         ),
         (
             "mad chunk",
-            vec![Answer::Raw(
+            vec![Reply::Raw(
                 b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nx".to_vec(),
             )],
-            Err(broke),
+            Err(disconnected),
             3,
         ),
         (
             "two lengths",
-            vec![Answer::Raw(
+            vec![Reply::Raw(
                 b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx".to_vec(),
             )],
-            Err(broke),
+            Err(disconnected),
             3,
         ),
         (
             "endless header",
-            vec![Answer::Raw(
+            vec![Reply::Raw(
                 [b"HTTP/1.1 200 OK\r\nX: ".as_slice(), &[b'x'; 2 << 20]].concat(),
             )],
-            Err(broke),
+            Err(disconnected),
             3,
         ),
     ] {
-        let server = Server::start(in_turn(answers)).await;
+        let server = Server::start(in_turn(replies)).await;
         let image = pinned(&server.host, CONTENT);
         let outcome = client(&server.host).manifest(&image).await;
         let names = [(image.to_string(), "IMAGE"), (server.host.clone(), "HOST")];
         let names = names.each_ref().map(|(text, name)| (text.as_str(), *name));
         let outcome = outcome.map(|document| assert_eq!(document.bytes, CONTENT));
-        let outcome = outcome.map_err(|error| said(&error, &names));
+        let outcome = outcome.map_err(|error| message(&error, &names));
         assert_eq!(outcome, expected.map_err(str::to_owned), "{name}");
         assert_eq!(server.count(), requests, "{name}");
         assert!(server.sent() < BUFFERS, "{name}: {} bytes", server.sent());
@@ -105,96 +111,98 @@ async fn a_manifest_that_is_not_as_it_should_be() {
 }
 
 #[tokio::test]
-async fn who_lets_us_wait_is_left() {
+async fn slow_responses_time_out() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n".to_vec();
-    for (name, answer, patience) in [
-        ("no answer", Answer::Stall(vec![]), "300ms"),
-        ("half a head", Answer::Stall(head[..20].to_vec()), "300ms"),
-        ("no body", Answer::Stall(head.clone()), "300ms"),
+    for (name, reply, limit) in [
+        ("no reply", Reply::Stall(vec![]), "300ms"),
+        ("half a head", Reply::Stall(head[..20].to_vec()), "300ms"),
+        ("no body", Reply::Stall(head.clone()), "300ms"),
         (
             "half a body",
-            Answer::Stall([head, b"x".to_vec()].concat()),
+            Reply::Stall([head, b"x".to_vec()].concat()),
             "300ms",
         ),
-        ("a byte now and then", Answer::Drip, "600ms"),
+        ("a byte now and then", Reply::Drip, "600ms"),
     ] {
-        let server = Server::start(in_turn(vec![answer])).await;
+        let server = Server::start(in_turn(vec![reply])).await;
         let image = pinned(&server.host, CONTENT);
-        let error = hasty_client(&server.host)
+        let error = impatient_client(&server.host)
             .manifest(&image)
             .await
             .unwrap_err();
         let names = [(server.host.as_str(), "HOST")];
         let expected = format!(
-            "HOST did not answer in {patience} when asked for HOST/team/scx@{}",
+            "cannot get HOST/team/scx@{} from HOST: no response within {limit}",
             image.digest()
         );
-        assert_eq!(said(&error, &names), expected, "{name}");
+        assert_eq!(message(&error, &names), expected, "{name}");
         assert_eq!(server.count(), 1, "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_blob_that_is_not_as_its_descriptor_says() {
-    let wrong_length = |found| format!("HOST sent BLOB with {found} bytes, not 13");
+async fn a_blob_that_does_not_match_its_descriptor() {
+    let wrong_length =
+        |found| format!("cannot get BLOB from HOST: the content has {found} bytes, not 13");
     let wrong_digest = format!(
-        "HOST sent other content as BLOB: its digest is sha256:{}, not sha256:{}",
+        "cannot get BLOB from HOST: the content has the digest sha256:{}, not sha256:{}",
         hex(b"0123456789abc"),
         hex(CONTENT)
     );
-    for (name, answer, expected, requests) in [
+    for (name, reply, expected, requests) in [
         ("announces less", ok("short"), wrong_length(5), 1),
         (
             "announces more",
-            Answer::Flood(Some(1 << 30)),
+            Reply::Flood(Some(1 << 30)),
             wrong_length(1 << 30),
             1,
         ),
         (
             "sends less",
-            Answer::Chunked(b"short".to_vec()),
+            Reply::Chunked(b"short".to_vec()),
             wrong_length(5),
             1,
         ),
         (
             "sends more",
-            Answer::Chunked(b"longer than that".to_vec()),
+            Reply::Chunked(b"longer than that".to_vec()),
             wrong_length(16),
             1,
         ),
         (
             "sends more and more",
-            Answer::Flood(None),
+            Reply::Flood(None),
             wrong_length(0),
             1,
         ),
         ("sends other", ok("0123456789abc"), wrong_digest, 1),
         (
             "says its length and cuts",
-            Answer::Cut(13, b"short".to_vec()),
-            "the connection to HOST broke while it was asked for BLOB".to_owned(),
+            Reply::Cut(13, b"short".to_vec()),
+            "cannot get BLOB from HOST: the connection broke before the response was complete"
+                .to_owned(),
             3,
         ),
         (
             "is gone",
             status(404),
-            "BLOB at HOST is not there; is its name right?".to_owned(),
+            "cannot get BLOB from HOST: it is not there; is the name right?".to_owned(),
             1,
         ),
     ] {
-        let server = Server::start(in_turn(vec![answer])).await;
+        let server = Server::start(in_turn(vec![reply])).await;
         let repository = repository(&server.host);
         let client = client(&server.host);
         let blob = descriptor(CONTENT);
         let error = client.blob(&repository, &blob, 100).await.unwrap_err();
         let what = format!("blob {} of {repository}", blob.digest);
-        let said = said(&error, &[(&what, "BLOB"), (&server.host, "HOST")]);
-        match error {
-            // How much of a flood comes in one piece is up to the system.
-            RegistryError::WrongLength { found, .. } if name == "sends more and more" => {
-                assert!((14..=1 << 20).contains(&found), "{found}");
+        let message = message(&error, &[(&what, "BLOB"), (&server.host, "HOST")]);
+        match error.problem() {
+            // How much of a flood arrives in one chunk depends on the system.
+            Problem::WrongLength { found, .. } if name == "sends more and more" => {
+                assert!((14..=1 << 20).contains(found), "{found}");
             }
-            _ => assert_eq!(said, expected, "{name}"),
+            _ => assert_eq!(message, expected, "{name}"),
         }
         assert_eq!(server.count(), requests, "{name}");
         assert!(server.sent() < BUFFERS, "{name}: {} bytes", server.sent());
@@ -202,23 +210,23 @@ async fn a_blob_that_is_not_as_its_descriptor_says() {
 }
 
 #[tokio::test]
-async fn a_blob_that_says_it_is_too_big_is_not_asked_for() {
+async fn a_blob_above_the_limit_is_not_requested() {
     let server = Server::start(|_| ok(CONTENT)).await;
     let repository = repository(&server.host);
     let client = client(&server.host);
     let blob = descriptor(CONTENT);
     let error = client.blob(&repository, &blob, 12).await.unwrap_err();
-    assert!(matches!(error, RegistryError::TooBig { limit: 12, .. }));
+    assert!(matches!(error.problem(), Problem::TooBig { limit: 12 }));
     assert_eq!(server.count(), 0);
     let bytes = client.blob(&repository, &blob, 13).await.unwrap();
     assert_eq!(bytes, CONTENT);
 }
 
 #[tokio::test]
-async fn a_blob_in_a_file_begins_anew_after_a_cut() {
+async fn a_blob_in_a_file_starts_again_after_a_disconnect() {
     let content = vec![b'x'; 300_000];
-    let answers = vec![Answer::Cut(300_000, vec![b'y'; 200_000]), ok(&content)];
-    let server = Server::start(in_turn(answers)).await;
+    let replies = vec![Reply::Cut(300_000, vec![b'y'; 200_000]), ok(&content)];
+    let server = Server::start(in_turn(replies)).await;
     let mut file = tokio::fs::File::from_std(tempfile::tempfile().unwrap());
     let mut progress = Vec::new();
     let client = client(&server.host);
@@ -248,7 +256,7 @@ async fn a_digest_comes_from_the_header_else_from_the_content() {
     const HEADER: &str = "Docker-Content-Digest";
     let named = |content: &[u8]| with(200, HEADER, digest(content).to_string());
     let bad = || with(200, HEADER, "sha512:00");
-    let malformed = "HOST gave an answer to HOST/team/scx:1 that cannot be used: its header Docker-Content-Digest holds no SHA-256 digest";
+    let malformed = "cannot get HOST/team/scx:1 from HOST: the response cannot be used: its header Docker-Content-Digest holds no SHA-256 digest";
     for (name, head, expected, requests) in [
         ("in the header", named(CONTENT), Ok(()), vec!["HEAD"]),
         ("in the content", ok(""), Ok(()), vec!["HEAD", "GET"]),
@@ -256,7 +264,7 @@ async fn a_digest_comes_from_the_header_else_from_the_content() {
         (
             "gone",
             status(404),
-            Err("HOST/team/scx:1 at HOST is not there; is its name right?"),
+            Err("cannot get HOST/team/scx:1 from HOST: it is not there; is the name right?"),
             vec!["HEAD"],
         ),
     ] {
@@ -267,21 +275,18 @@ async fn a_digest_comes_from_the_header_else_from_the_content() {
         .await;
         let outcome = client(&server.host).head(&tagged(&server.host)).await;
         let outcome = outcome.map(|found| assert_eq!(found, digest(CONTENT)));
-        let outcome = outcome.map_err(|error| said(&error, &[(&server.host, "HOST")]));
+        let outcome = outcome.map_err(|error| message(&error, &[(&server.host, "HOST")]));
         assert_eq!(outcome, expected.map_err(str::to_owned), "{name}");
-        let asked = server.requests();
+        let sent = server.requests();
         let expected = requests
             .iter()
             .map(|method| format!("{method} /v2/team/scx/manifests/1"));
         assert!(
-            asked
-                .iter()
-                .map(|request| request.line.clone())
-                .eq(expected),
+            sent.iter().map(|request| request.line.clone()).eq(expected),
             "{name}"
         );
     }
-    // Whoever asks for a digest does not take another, from the header or from the content.
+    // A request by digest accepts no other digest, neither in the header nor of the content.
     for head in [named(b"other"), ok("")] {
         let server = Server::start(move |request| match request.is("HEAD ") {
             true => head.clone(),
@@ -291,14 +296,14 @@ async fn a_digest_comes_from_the_header_else_from_the_content() {
         let image = pinned(&server.host, CONTENT).into();
         let error = client(&server.host).head(&image).await.unwrap_err();
         assert!(
-            matches!(error, RegistryError::WrongDigest { .. }),
+            matches!(error.problem(), Problem::WrongDigest { .. }),
             "{error}"
         );
     }
 }
 
 #[tokio::test]
-async fn questions_after_one_another_share_a_connection() {
+async fn successive_requests_share_a_connection() {
     let server = Server::start(|_| ok(CONTENT)).await;
     let client = client(&server.host);
     for _ in 0..5 {

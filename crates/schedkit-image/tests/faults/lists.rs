@@ -1,17 +1,17 @@
-//! Tags and referrers: pages that end, and lists that are what they should be.
+//! Tags and referrers: pages that never end, and lists that are none.
 
 use schedkit_image::registry::Registry;
 
-use crate::asking::{client, digest, hex, pinned, repository, said};
-use crate::server::{Answer, Server, ok, status, typed, with};
+use crate::client::{client, digest, hex, message, pinned, repository};
+use crate::server::{Reply, Server, ok, status, typed, with};
 
 const IMAGE: &[u8] = b"an image";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// A page of tags and the link behind it.
-fn page(tags: &str, link: &str) -> Answer {
+fn page(tags: &str, link: &str) -> Reply {
     let headers = vec![("Link", link.to_owned())];
-    Answer::Full(
+    Reply::Full(
         200,
         headers,
         format!(r#"{{"name": "x", "tags": {tags}}}"#).into(),
@@ -19,21 +19,21 @@ fn page(tags: &str, link: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn tags_come_in_pages_that_end() {
+async fn pages_of_tags() {
     let no_use = |why: &str| {
         Err(format!(
-            "HOST gave an answer to the list of tags of HOST/team/scx that cannot be used: {why}"
+            "cannot get the list of tags of HOST/team/scx from HOST: the response cannot be used: {why}"
         ))
     };
-    let circle = "its next page is one that was there already, or of another list";
+    let circle = "its next page was read before, or belongs to another list";
     let next = |link: &str| page(r#"["a"]"#, &format!("<{link}>; rel=\"next\""));
     let too_many = |many: &str| {
         Err(format!(
-            "HOST lists more than {many} as the list of tags of HOST/team/scx"
+            "cannot get the list of tags of HOST/team/scx from HOST: the list has more than {many}"
         ))
     };
     let many = format!("[{}]", vec![r#""a""#; 50_001].join(","));
-    for (name, answer, expected, requests) in [
+    for (name, reply, expected, requests) in [
         ("none", page("null", ""), Ok(0), 1),
         ("two", page(r#"["b", "a"]"#, ""), Ok(2), 1),
         ("no next", page(r#"["b"]"#, "</x>; rel=\"prev\""), Ok(1), 1),
@@ -60,13 +60,13 @@ async fn tags_come_in_pages_that_end() {
         (
             "garbage",
             ok("<html>"),
-            no_use("not the JSON that it should be, at line 1, column 1"),
+            no_use("not the expected JSON, at line 1, column 1"),
             1,
         ),
         (
             "no list",
             ok(r#"{"tags": "a"}"#),
-            no_use("not the JSON that it should be, at line 1, column 12"),
+            no_use("not the expected JSON, at line 1, column 12"),
             1,
         ),
         (
@@ -86,8 +86,8 @@ async fn tags_come_in_pages_that_end() {
         ),
         (
             "huge page",
-            Answer::Flood(None),
-            Err("the list of tags of HOST/team/scx at HOST has more than 1048576 bytes".to_owned()),
+            Reply::Flood(None),
+            Err("cannot get the list of tags of HOST/team/scx from HOST: it has more than 1048576 bytes".to_owned()),
             1,
         ),
         ("huge list", page(&many, ""), too_many("50000 tags"), 1),
@@ -95,23 +95,23 @@ async fn tags_come_in_pages_that_end() {
             "gone",
             status(404),
             Err(
-                "the list of tags of HOST/team/scx at HOST is not there; is its name right?"
+                "cannot get the list of tags of HOST/team/scx from HOST: it is not there; is the name right?"
                     .to_owned(),
             ),
             1,
         ),
     ] {
-        let server = Server::start(move |_| answer.clone()).await;
+        let server = Server::start(move |_| reply.clone()).await;
         let outcome = client(&server.host).tags(&repository(&server.host)).await;
         let outcome = outcome.map(|tags| tags.len());
-        let outcome = outcome.map_err(|error| said(&error, &[(&server.host, "HOST")]));
+        let outcome = outcome.map_err(|error| message(&error, &[(&server.host, "HOST")]));
         assert_eq!(outcome, expected, "{name}");
         assert_eq!(server.count(), requests, "{name}");
     }
 }
 
 #[tokio::test]
-async fn pages_that_always_have_another_behind_them() {
+async fn the_number_of_pages_is_limited() {
     let server = Server::start(|request| {
         let number = request
             .line
@@ -125,20 +125,20 @@ async fn pages_that_always_have_another_behind_them() {
         .await
         .unwrap_err();
     assert_eq!(
-        said(&error, &[(&server.host, "HOST")]),
-        "HOST lists more than 100 pages as the list of tags of HOST/team/scx"
+        message(&error, &[(&server.host, "HOST")]),
+        "cannot get the list of tags of HOST/team/scx from HOST: the list has more than 100 pages"
     );
     assert_eq!(server.count(), 100);
 }
 
 #[tokio::test]
-async fn a_page_that_is_cut_off_is_asked_for_again() {
+async fn a_page_that_breaks_off_is_requested_again() {
     let server = Server::start(|request| match (request.is("last=a"), request.nth) {
         (false, _) => page(
             r#"["a"]"#,
             "</v2/team/scx/tags/list?n=1&last=a>; rel=\"next\"",
         ),
-        (true, 0) => Answer::Cut(100, b"{".to_vec()),
+        (true, 0) => Reply::Cut(100, b"{".to_vec()),
         (true, _) => page(r#"["b"]"#, ""),
     })
     .await;
@@ -175,15 +175,19 @@ async fn referrers_by_the_api_or_by_the_tag() {
     );
     let no_use = |why: &str| {
         Err(format!(
-            "HOST gave an answer to LIST that cannot be used: {why}"
+            "cannot get LIST from HOST: the response cannot be used: {why}"
         ))
     };
-    let trouble = |status| Err(format!("HOST answered {status} when asked for LIST"));
-    let not_json = "not the JSON that it should be, at line 1, column 1";
+    let failed = |status| {
+        Err(format!(
+            "cannot get LIST from HOST: the response has HTTP status {status}"
+        ))
+    };
+    let not_json = "not the expected JSON, at line 1, column 1";
     let many = vec!["a"; 1001];
     for (name, by_api, by_tag, expected) in [
         ("only the API counts", api(&["a"]), ok(index(&["b", "c"])), Ok(1)),
-        ("whatever the tag does", api(&["a"]), ok("garbage"), Ok(1)),
+        ("whatever the tag has", api(&["a"]), ok("garbage"), Ok(1)),
         ("an empty list of the API counts", api(&[]), ok(index(&["b"])), Ok(0)),
         ("neither", status(404), status(404), Ok(0)),
         ("the tag", status(404), ok(index(&["a", "b"])), Ok(2)),
@@ -196,10 +200,10 @@ async fn referrers_by_the_api_or_by_the_tag() {
         ("one image", typed(INDEX, &manifest), ok(index(&["a"])), no_use("it is one image and no list of them")),
         ("both kinds", typed(INDEX, r#"{"config": 1, "manifests": []}"#), status(404), no_use("it is no image index: both a manifest and an index")),
         ("too many", api(&many), status(404), no_use("it is no image index: lists more than 1000 parts")),
-        ("flood", typed(INDEX, vec![b' '; (4 << 20) + 1]), status(404), Err("LIST at HOST has more than 4194304 bytes".to_owned())),
-        ("API in trouble", status(500), ok(index(&["a"])), trouble(500)),
-        ("API says no", status(403), ok(index(&["a"])), Err("HOST does not let us read LIST: we came without credentials; check its name, or log in (`podman login`) if it is not public".to_owned())),
-        ("tag in trouble", status(404), status(500), trouble(500)),
+        ("flood", typed(INDEX, vec![b' '; (4 << 20) + 1]), status(404), Err("cannot get LIST from HOST: it has more than 4194304 bytes".to_owned())),
+        ("the API fails", status(500), ok(index(&["a"])), failed(500)),
+        ("the API denies access", status(403), ok(index(&["a"])), Err("cannot get LIST from HOST: access denied: the request was sent without credentials; check the name, or log in (`podman login`) if it is not public".to_owned())),
+        ("the tag fails", status(404), status(500), failed(500)),
         ("tag is garbage", status(404), ok("garbage"), no_use(not_json)),
         ("tag is one image", status(404), ok(&manifest), no_use("it is one image and no list of them")),
         ("tag is the image itself", status(404), ok(IMAGE), Ok(0)),
@@ -213,7 +217,7 @@ async fn referrers_by_the_api_or_by_the_tag() {
         let outcome = client(&server.host).referrers(&image).await;
         let list = format!("the list of referrers of {image}");
         let outcome = outcome.map(|list| list.len());
-        let outcome = outcome.map_err(|error| said(&error, &[(&list, "LIST"), (&server.host, "HOST")]));
+        let outcome = outcome.map_err(|error| message(&error, &[(&list, "LIST"), (&server.host, "HOST")]));
         assert_eq!(outcome, expected, "{name}");
         assert!(server.count() <= 6, "{name}: {} requests", server.count());
     }
@@ -222,10 +226,10 @@ async fn referrers_by_the_api_or_by_the_tag() {
 
 #[tokio::test]
 async fn referrers_cost_one_round_trip() {
-    // Each answers only after the other was asked: asked after one another, neither would.
+    // Each reply waits for the other request: sent one after another, neither would be answered.
     let server = Server::start(|request| match request.is("/referrers/") {
-        true => Answer::Once("/manifests/", Box::new(status(404))),
-        false => Answer::Once("/referrers/", Box::new(ok(index(&["a"])))),
+        true => Reply::After("/manifests/", Box::new(status(404))),
+        false => Reply::After("/referrers/", Box::new(ok(index(&["a"])))),
     })
     .await;
     let image = pinned(&server.host, IMAGE);
@@ -245,7 +249,7 @@ async fn referrers_cost_one_round_trip() {
 }
 
 #[tokio::test]
-async fn referrers_come_in_pages_too() {
+async fn pages_of_referrers() {
     let server = Server::start(
         |request| match (request.is("/referrers/"), request.is("page=2")) {
             (true, false) => {
@@ -253,7 +257,7 @@ async fn referrers_come_in_pages_too() {
                     ("Content-Type", INDEX.to_owned()),
                     ("Link", "<?page=2>; rel=\"next\"".to_owned()),
                 ];
-                Answer::Full(200, headers, index(&["a"]).into())
+                Reply::Full(200, headers, index(&["a"]).into())
             }
             (true, true) => typed(INDEX, index(&["b"])),
             (false, _) => status(404),
@@ -272,31 +276,31 @@ async fn referrers_come_in_pages_too() {
             .map_or(0, |(_, n)| n.parse::<u32>().unwrap());
         let link = format!("<?p={}>; rel=next", number + 1);
         let headers = vec![("Content-Type", INDEX.to_owned()), ("Link", link)];
-        Answer::Full(200, headers, index(&["a"; 100]).into())
+        Reply::Full(200, headers, index(&["a"; 100]).into())
     })
     .await;
     let image = pinned(&endless.host, IMAGE);
     let error = client(&endless.host).referrers(&image).await.unwrap_err();
-    let said = said(&error, &[(&endless.host, "HOST")]);
+    let message = message(&error, &[(&endless.host, "HOST")]);
     assert!(
-        said.starts_with("HOST lists more than 1000 referrers as "),
-        "{said}"
+        message.ends_with("the list has more than 1000 referrers"),
+        "{message}"
     );
     assert_eq!(endless.count_of("/referrers/"), 11);
 }
 
-/// A page of referrers with another behind it.
-fn first_of_two(body: String) -> Answer {
+/// A page of referrers with a link to a second.
+fn first_of_two(body: String) -> Reply {
     let headers = vec![
         ("Content-Type", INDEX.to_owned()),
         ("Link", "<?page=2>; rel=\"next\"".to_owned()),
     ];
-    Answer::Full(200, headers, body.into())
+    Reply::Full(200, headers, body.into())
 }
 
 #[tokio::test]
-async fn a_later_page_of_referrers_that_fails_does_not_undo_the_first() {
-    let lost = "HOST gave an answer to LIST that cannot be used: it names a next page and does not send one";
+async fn a_second_page_of_referrers_that_fails_is_an_error() {
+    let lost = "cannot get LIST from HOST: the response cannot be used: it names a next page, and the request for that page returns no list";
     for (name, second, expected) in [
         ("gone", status(404), lost),
         ("400", status(400), lost),
@@ -309,9 +313,9 @@ async fn a_later_page_of_referrers_that_fails_does_not_undo_the_first() {
         ),
         ("a web page", typed("text/html", "<html>"), lost),
         (
-            "trouble",
+            "failure",
             status(500),
-            "HOST answered 500 when asked for LIST",
+            "cannot get LIST from HOST: the response has HTTP status 500",
         ),
     ] {
         let server =
@@ -326,13 +330,13 @@ async fn a_later_page_of_referrers_that_fails_does_not_undo_the_first() {
         let image = pinned(&server.host, IMAGE);
         let error = client(&server.host).referrers(&image).await.unwrap_err();
         let list = format!("the list of referrers of {image}");
-        let said = said(&error, &[(&list, "LIST"), (&server.host, "HOST")]);
-        assert_eq!(said, expected, "{name}");
+        let message = message(&error, &[(&list, "LIST"), (&server.host, "HOST")]);
+        assert_eq!(message, expected, "{name}");
     }
 }
 
 #[tokio::test]
-async fn all_pages_of_referrers_together_have_a_limit() {
+async fn the_size_of_all_pages_of_referrers_is_limited() {
     let half = 2 << 20;
     for (second, fits) in [(half, true), (half + 1, false)] {
         let padded = |length: usize| {
@@ -351,13 +355,15 @@ async fn all_pages_of_referrers_together_have_a_limit() {
         let image = pinned(&server.host, IMAGE);
         let outcome = client(&server.host).referrers(&image).await;
         let outcome = outcome.map(|list| list.len());
-        let outcome = outcome.map_err(|error| said(&error, &[(&server.host, "HOST")]));
+        let outcome = outcome.map_err(|error| message(&error, &[(&server.host, "HOST")]));
         let expected = match fits {
             true => Ok(2),
             false => {
                 let list =
                     format!("the list of referrers of {image}").replace(&server.host, "HOST");
-                Err(format!("{list} at HOST has more than 4194304 bytes"))
+                Err(format!(
+                    "cannot get {list} from HOST: it has more than 4194304 bytes"
+                ))
             }
         };
         assert_eq!(outcome, expected);
@@ -365,16 +371,16 @@ async fn all_pages_of_referrers_together_have_a_limit() {
 }
 
 #[tokio::test]
-async fn free_words_of_referrers_are_not_kept() {
-    let wordy = format!(
+async fn annotations_of_referrers_are_dropped() {
+    let annotated = format!(
         r#"{{"manifests": [{{"digest": "{}", "size": 1, "artifactType": "x", "annotations": {{"a": "b"}}}}]}}"#,
         digest(b"a")
     );
-    for by_api in [typed(INDEX, &wordy), status(404)] {
-        let wordy = wordy.clone();
+    for by_api in [typed(INDEX, &annotated), status(404)] {
+        let annotated = annotated.clone();
         let server = Server::start(move |request| match request.is("/referrers/") {
             true => by_api.clone(),
-            false => ok(&wordy),
+            false => ok(&annotated),
         })
         .await;
         let image = pinned(&server.host, IMAGE);

@@ -1,11 +1,13 @@
-//! Files of logins and credential helpers, good and bad. What the registry is shown decides.
+//! Files of logins and credential helpers, good and bad, and the login that the registry receives.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use schedkit_image::registry::{Client, Credentials, Limits, Registry, Settings, UsualPlaces};
+use schedkit_image::registry::{
+    Client, ClientConfig, Credentials, DefaultAuthFolders, Limits, Registry,
+};
 
-use crate::asking::{hasty, patient, said, settings, tagged};
+use crate::client::{client_config, long_limits, message, short_limits, tagged};
 use crate::server::{Server, ok, with};
 
 /// `me:hunter2`.
@@ -16,8 +18,8 @@ fn write(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-/// A registry that asks everybody who they are and lets in whoever says so.
-async fn curious() -> Server {
+/// A registry that challenges every request and accepts every login.
+async fn challenging() -> Server {
     Server::start(|request| match request.authorization() {
         Some(_) => ok("{}"),
         None => with(401, "WWW-Authenticate", "Basic"),
@@ -25,21 +27,21 @@ async fn curious() -> Server {
     .await
 }
 
-/// The login that the registry is shown, or what the error says.
-async fn shown(server: &Server, credentials: Credentials, folder: &Path) -> String {
-    shown_within(patient(), server, credentials, folder).await
+/// The login that the registry receives, or the error.
+async fn login_sent(server: &Server, credentials: Credentials, folder: &Path) -> String {
+    login_sent_within(long_limits(), server, credentials, folder).await
 }
 
-async fn shown_within(
+async fn login_sent_within(
     limits: Limits,
     server: &Server,
     credentials: Credentials,
     folder: &Path,
 ) -> String {
-    let client = Client::new(Settings {
+    let client = Client::new(ClientConfig {
         credentials,
         limits,
-        ..settings(&server.host)
+        ..client_config(&server.host)
     });
     let before = server.count();
     let folder = folder.display().to_string();
@@ -51,14 +53,14 @@ async fn shown_within(
             .to_owned(),
         Err(error) => {
             assert_eq!(server.count(), before + 1);
-            said(&error, &names)
+            message(&error, &names)
         }
     }
 }
 
 #[tokio::test]
-async fn the_usual_files_are_asked_in_their_order() {
-    let server = curious().await;
+async fn the_default_files_are_read_in_their_order() {
+    let server = challenging().await;
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let login = |auth: &str| {
@@ -67,14 +69,17 @@ async fn the_usual_files_are_asked_in_their_order() {
             server.host
         )
     };
-    let places = || UsualPlaces {
+    let folders = || DefaultAuthFolders {
         runtime: Some(root.join("run")),
         config: Some(root.join("config")),
         docker: Some(root.join("docker")),
     };
-    let nobody = shown(&server, Credentials::from_usual(places()), root).await;
-    assert!(nobody.contains("we came without credentials"), "{nobody}");
-    // From the last to the first; each takes over. YTph is a:a, YjpiAA== b:b with a NUL.
+    let anonymous = login_sent(&server, Credentials::from_default_files(folders()), root).await;
+    assert!(
+        anonymous.contains("sent without credentials"),
+        "{anonymous}"
+    );
+    // From the last to the first; each takes precedence over the one before. YTph is a:a, YjpiAA== b:b with a NUL.
     for (file, text, expected) in [
         ("docker/config.json", login("YjpiAA=="), "Basic Yjpi"),
         (
@@ -90,25 +95,33 @@ async fn the_usual_files_are_asked_in_their_order() {
         ),
     ] {
         write(&root.join(file), &text);
-        let credentials = Credentials::from_usual(places());
-        assert_eq!(shown(&server, credentials, root).await, expected, "{file}");
+        let credentials = Credentials::from_default_files(folders());
+        assert_eq!(
+            login_sent(&server, credentials, root).await,
+            expected,
+            "{file}"
+        );
     }
 }
 
 #[tokio::test]
-async fn files_that_cannot_be_used_say_so_and_not_what_they_hold() {
-    let server = curious().await;
+async fn unusable_files_are_errors_without_their_content() {
+    let server = challenging().await;
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    let cannot = |why: &str| format!("cannot look up credentials for HOST: FOLDER/auth.json {why}");
-    let no_file = |place: &str| cannot(&format!("is no file of logins, see {place}"));
+    let cannot = |why: &str| {
+        format!(
+            "cannot get HOST/team/scx:1 from HOST: cannot look up credentials: FOLDER/auth.json {why}"
+        )
+    };
+    let no_json = |position: &str| cannot(&format!("holds no JSON with logins, see {position}"));
     let big = " ".repeat((1 << 20) + 1);
     for (text, expected) in [
-        ("hunter2", no_file("line 1, column 1")),
-        (r#"{"auths": "hunter2"}"#, no_file("line 1, column 19")),
+        ("hunter2", no_json("line 1, column 1")),
+        (r#"{"auths": "hunter2"}"#, no_json("line 1, column 19")),
         (
             r#"{"auths": {"a.b": {"auth": ["hunter2"]}}}"#,
-            no_file("line 1, column 27"),
+            no_json("line 1, column 27"),
         ),
         (&big, cannot("cannot be used: has more than 1048576 bytes")),
         (
@@ -117,34 +130,37 @@ async fn files_that_cannot_be_used_say_so_and_not_what_they_hold() {
         ),
         (
             r#"{"credHelpers": {"HOST": "../../hunter2"}}"#,
-            cannot("names a credential helper that cannot be one"),
+            cannot("names a credential helper with characters that no helper's name has"),
         ),
     ] {
         let path = root.join("auth.json");
         write(&path, &text.replace("HOST", &server.host));
         let credentials = Credentials::from_file(path);
         assert_eq!(
-            shown(&server, credentials, root).await,
+            login_sent(&server, credentials, root).await,
             expected,
             "{text:.50}"
         );
     }
     let missing = Credentials::from_file(root.join("missing"));
-    let said = shown(&server, missing, root).await;
+    let message = login_sent(&server, missing, root).await;
     assert!(
-        said.contains("FOLDER/missing cannot be used: cannot be read: "),
-        "{said}"
+        message.contains("FOLDER/missing cannot be used: cannot be read: "),
+        "{message}"
     );
 }
 
 #[tokio::test]
-async fn helpers_answer_or_are_ended() {
-    let server = curious().await;
+async fn helpers_print_a_login_or_are_killed() {
+    let server = challenging().await;
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    let failed =
-        |why: &str| format!("cannot look up credentials for HOST: docker-credential-lab {why}");
-    let answer = |user: &str| {
+    let failed = |why: &str| {
+        format!(
+            "cannot get HOST/team/scx:1 from HOST: cannot look up credentials: docker-credential-lab {why}"
+        )
+    };
+    let print_login = |user: &str| {
         format!(
             r#"read server; [ "$1" = get ] && echo "{{\"ServerURL\": \"$server\", \"Username\": \"{user}\", \"Secret\": \"hunter2\"}}""#
         )
@@ -153,17 +169,17 @@ async fn helpers_answer_or_are_ended() {
     let mine = r#", "auths": {"HOST": {"auth": "YTph"}}"#;
     let login = "Basic bWU6aHVudGVyMg==".to_owned();
     for (name, script, more, expected) in [
-        ("good", answer("me"), "", login.clone()),
-        ("good before a file", answer("me"), mine, login),
+        ("good", print_login("me"), "", login.clone()),
+        ("good before a file", print_login("me"), mine, login),
         ("knows the server", r#"read server; [ "$server" = HOST ] && echo '{"Username": "a", "Secret": "a"}'"#.to_owned(), "", "Basic YTph".to_owned()),
-        ("unknown", unknown.to_owned(), "", "HOST does not let us read HOST/team/scx:1: we came without credentials; check its name, or log in (`podman login`) if it is not public".to_owned()),
+        ("unknown", unknown.to_owned(), "", "cannot get HOST/team/scx:1 from HOST: access denied: the request was sent without credentials; check the name, or log in (`podman login`) if it is not public".to_owned()),
         ("unknown, known to a file", unknown.to_owned(), mine, "Basic YTph".to_owned()),
-        ("an identity is no password", answer("<token>"), "", "HOST does not let us read HOST/team/scx:1: we came with the credentials of docker-credential-lab; check its name and whether the login still holds".to_owned()),
+        ("an identity is no password", print_login("<token>"), "", "cannot get HOST/team/scx:1 from HOST: access denied: the request was sent with the credentials of docker-credential-lab; check the name and whether the login is still valid".to_owned()),
         ("fails", "echo hunter2; exit 1".to_owned(), mine, failed("failed; run `docker-credential-lab list` to see why")),
-        ("nonsense", "echo hunter2".to_owned(), "", failed("answered with no login")),
-        ("silent", "true".to_owned(), "", failed("answered with no login")),
-        ("hangs", "exec sleep 60".to_owned(), "", failed("gave no answer in 300ms and was ended")),
-        ("floods", "exec cat /dev/zero".to_owned(), "", failed("answered with more than 65536 bytes and was ended")),
+        ("nonsense", "echo hunter2".to_owned(), "", failed("printed no login")),
+        ("silent", "true".to_owned(), "", failed("printed no login")),
+        ("hangs", "exec sleep 60".to_owned(), "", failed("did not finish within 300ms and was killed")),
+        ("floods", "exec cat /dev/zero".to_owned(), "", failed("printed more than 65536 bytes and was killed")),
     ] {
         let program = root.join("bin/docker-credential-lab");
         write(&program, &format!("#!/bin/sh\n{}\n", script.replace("HOST", &server.host)));
@@ -173,25 +189,25 @@ async fn helpers_answer_or_are_ended() {
             write(&path, &format!("{{{key}{more}}}").replace("HOST", &server.host));
             let credentials = Credentials::from_file(path).with_helpers([root.join("bin")]);
             let limits = match name {
-                // It alone is to be given up, however busy the machine is.
-                "hangs" => hasty(),
-                _ => patient(),
+                // Only this helper may time out, however busy the machine is.
+                "hangs" => short_limits(),
+                _ => long_limits(),
             };
-            let shown = shown_within(limits, &server, credentials, root).await;
-            assert_eq!(shown, expected, "{name}, {key}");
+            let sent = login_sent_within(limits, &server, credentials, root).await;
+            assert_eq!(sent, expected, "{name}, {key}");
         }
     }
     let credentials = Credentials::from_file(root.join("auth.json"));
     assert_eq!(
-        shown(&server, credentials, root).await,
+        login_sent(&server, credentials, root).await,
         failed("is not installed")
     );
     std::fs::write(root.join("bin/docker-credential-lab"), "\0").unwrap();
     let credentials =
         Credentials::from_file(root.join("auth.json")).with_helpers([root.join("bin")]);
-    let said = shown(&server, credentials, root).await;
+    let message = login_sent(&server, credentials, root).await;
     assert!(
-        said.starts_with("cannot look up credentials for HOST: cannot run docker-credential-lab: "),
-        "{said}"
+        message.contains("cannot look up credentials: cannot run docker-credential-lab: "),
+        "{message}"
     );
 }

@@ -1,53 +1,53 @@
-//! Mirrors: asked first, believed no more than anybody else.
+//! Mirrors: tried first, checked like the registry itself.
 
 use schedkit_image::registry::{
-    Client, Credentials, HostConfig, Hosts, Registry, RegistryError, Settings, Upstream,
+    Client, ClientConfig, Credentials, HostConfig, Hosts, Registry, Upstream,
 };
 
-use crate::asking::{pinned, plain, said, settings, tagged};
-use crate::server::{Answer, Server, nobody, ok, status, typed, with};
+use crate::client::{client_config, message, pinned, plain, tagged};
+use crate::server::{Reply, Server, no_server, ok, status, typed, with};
 
 const CONTENT: &[u8] = b"{\"config\": 1}";
 
 /// A registry with mirrors, all without TLS.
-fn mirrored(origin: &str, mirrors: &[&str], upstream: Upstream) -> Settings {
-    let places = mirrors
+fn mirrored(origin: &str, mirrors: &[&str], upstream: Upstream) -> ClientConfig {
+    let locations = mirrors
         .iter()
         .map(|mirror| mirror.to_string().try_into().unwrap());
     let config = HostConfig {
-        mirrors: places.collect(),
+        mirrors: locations.collect(),
         upstream,
         ..plain()
     };
     let host = |mirror: &&str| mirror.split('/').next().unwrap().parse().unwrap();
     let others = mirrors.iter().map(|mirror| (host(mirror), plain()));
     let hosts = others.chain([(origin.parse().unwrap(), config)]);
-    Settings {
+    ClientConfig {
         hosts: Hosts::new(hosts).unwrap(),
-        ..settings(origin)
+        ..client_config(origin)
     }
 }
 
 #[tokio::test]
-async fn whatever_is_wrong_with_a_mirror_the_next_is_asked() {
-    for (name, answer) in [
+async fn after_any_failure_of_a_mirror_the_next_is_tried() {
+    for (name, reply) in [
         ("gone", status(404)),
-        ("no entry", status(403)),
-        ("trouble", status(500)),
-        ("tired", with(429, "Retry-After", "3600")),
+        ("denied", status(403)),
+        ("failure", status(500)),
+        ("rate limit", with(429, "Retry-After", "3600")),
         ("other content", ok("other")),
-        ("hangs up", Answer::Raw(vec![])),
-        ("flood", Answer::Flood(None)),
+        ("hangs up", Reply::Raw(vec![])),
+        ("flood", Reply::Flood(None)),
         (
-            "mad challenge",
+            "invalid challenge",
             with(401, "WWW-Authenticate", "Bearer realm=x"),
         ),
         ("circle", with(307, "Location", "")),
     ] {
-        let bad = Server::start(move |_| answer.clone()).await;
+        let bad = Server::start(move |_| reply.clone()).await;
         let good = Server::start(|_| ok(CONTENT)).await;
         let origin = Server::start(|_| ok(CONTENT)).await;
-        let down = nobody().await;
+        let down = no_server().await;
         let client = Client::new(mirrored(
             &origin.host,
             &[&down, &bad.host, &good.host],
@@ -58,7 +58,7 @@ async fn whatever_is_wrong_with_a_mirror_the_next_is_asked() {
             .await
             .unwrap();
         assert_eq!(document.bytes, CONTENT, "{name}");
-        // A mirror gets one try, the next host is its second.
+        // A mirror gets one attempt: the next host is its second.
         assert_eq!(
             (bad.count(), good.count(), origin.count()),
             (1, 1, 0),
@@ -68,7 +68,7 @@ async fn whatever_is_wrong_with_a_mirror_the_next_is_asked() {
 }
 
 #[tokio::test]
-async fn when_nobody_helps_each_says_why() {
+async fn the_error_lists_what_failed_at_each_mirror() {
     let lying = Server::start(|_| ok("other")).await;
     let empty = Server::start(|_| status(404)).await;
     let origin = Server::start(|_| status(500)).await;
@@ -87,11 +87,11 @@ async fn when_nobody_helps_each_says_why() {
         (&origin.host, "ORIGIN"),
     ];
     assert_eq!(
-        said(&error, &names),
+        message(&error, &names),
         format!(
-            "no mirror could be used (LYING sent other content as IMAGE: its digest is {}, not {}; IMAGE at EMPTY is not there; is its name right?): ORIGIN answered 500 when asked for IMAGE",
-            crate::asking::digest(b"other"),
-            crate::asking::digest(CONTENT)
+            "cannot get IMAGE from ORIGIN: the response has HTTP status 500 (its mirrors failed before: cannot get IMAGE from LYING: the content has the digest {}, not {}; cannot get IMAGE from EMPTY: it is not there; is the name right?)",
+            crate::client::digest(b"other"),
+            crate::client::digest(CONTENT)
         )
     );
     assert_eq!((lying.count(), empty.count(), origin.count()), (1, 1, 3));
@@ -99,26 +99,26 @@ async fn when_nobody_helps_each_says_why() {
 }
 
 #[tokio::test]
-async fn what_is_nowhere_is_not_there() {
+async fn content_that_the_registry_does_not_have_is_not_found() {
     let mirror = Server::start(|_| status(500)).await;
     let origin = Server::start(|_| status(404)).await;
     let client = Client::new(mirrored(&origin.host, &[&mirror.host], Upstream::Ask));
     let error = client.head(&tagged(&origin.host)).await.unwrap_err();
-    assert!(matches!(error, RegistryError::NotFound { .. }));
+    assert!(error.is_not_found());
 }
 
 #[tokio::test]
-async fn behind_an_air_gap_the_registry_itself_is_left_alone() {
+async fn with_upstream_never_the_registry_gets_no_request() {
     let mirror = Server::start(|request| match request.nth {
         0 => status(503),
         _ => ok(CONTENT),
     })
     .await;
     let origin = Server::start(|_| ok(CONTENT)).await;
-    let place = format!("{}/proxy/lab", mirror.host);
-    let client = Client::new(mirrored(&origin.host, &[&place], Upstream::Never));
+    let location = format!("{}/proxy/lab", mirror.host);
+    let client = Client::new(mirrored(&origin.host, &[&location], Upstream::Never));
     client.document(&tagged(&origin.host)).await.unwrap();
-    // The last to be asked gets all the tries.
+    // The last host gets all attempts.
     let lines = mirror.requests().into_iter().map(|request| request.line);
     let line = "GET /v2/proxy/lab/team/scx/manifests/1";
     assert_eq!(lines.collect::<Vec<_>>(), [line, line]);
@@ -126,7 +126,7 @@ async fn behind_an_air_gap_the_registry_itself_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_mirror_is_not_shown_the_registry_s_login() {
+async fn a_mirror_does_not_get_the_registrys_login() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("auth.json");
     let mirror = Server::start(|_| with(401, "WWW-Authenticate", "Basic")).await;
@@ -140,7 +140,7 @@ async fn a_mirror_is_not_shown_the_registry_s_login() {
         origin.host
     );
     std::fs::write(&path, login).unwrap();
-    let client = Client::new(Settings {
+    let client = Client::new(ClientConfig {
         credentials: Credentials::from_file(path),
         ..mirrored(&origin.host, &[&mirror.host], Upstream::Ask)
     });
@@ -155,14 +155,14 @@ async fn a_mirror_is_not_shown_the_registry_s_login() {
 }
 
 #[tokio::test]
-async fn a_mirror_without_signatures_is_not_the_last_word() {
+async fn after_a_mirror_without_signatures_the_registry_is_tried() {
     const INDEX: &str = "application/vnd.oci.image.index.v1+json";
     let signed = format!(
         r#"{{"manifests": [{{"digest": "{}", "size": 1}}]}}"#,
-        crate::asking::digest(b"a signature")
+        crate::client::digest(b"a signature")
     );
     let none = || typed(INDEX, r#"{"manifests": []}"#);
-    let trouble = "no mirror could be used (LIST at MIRROR is not there; is its name right?): ORIGIN answered 501 when asked for LIST";
+    let failed = "cannot get LIST from ORIGIN: the response has HTTP status 501 (its mirrors failed before: cannot get LIST from MIRROR: it is not there; is the name right?)";
     for (name, mirror, origin, upstream, expected) in [
         (
             "empty",
@@ -180,7 +180,7 @@ async fn a_mirror_without_signatures_is_not_the_last_word() {
         ),
         ("nowhere", none(), none(), Upstream::Ask, Ok((0, true))),
         (
-            "not asked",
+            "not contacted",
             none(),
             typed(INDEX, &signed),
             Upstream::Never,
@@ -193,22 +193,22 @@ async fn a_mirror_without_signatures_is_not_the_last_word() {
             Upstream::Ask,
             Ok((1, false)),
         ),
-        // Whether it is signed is not known then: no reason to say that it is not.
+        // Whether the image is signed is then unknown.
         (
-            "trouble",
+            "failure",
             none(),
             status(501),
             Upstream::Ask,
-            Err(trouble.to_owned()),
+            Err(failed.to_owned()),
         ),
     ] {
-        let answering = |answer: Answer| {
+        let replying = |reply: Reply| {
             Server::start(move |request| match request.is("/referrers/") {
-                true => answer.clone(),
+                true => reply.clone(),
                 false => status(404),
             })
         };
-        let (mirror, origin) = (answering(mirror).await, answering(origin).await);
+        let (mirror, origin) = (replying(mirror).await, replying(origin).await);
         let client = Client::new(mirrored(&origin.host, &[&mirror.host], upstream));
         let image = pinned(&origin.host, CONTENT);
         let outcome = client.referrers(&image).await;
@@ -219,7 +219,7 @@ async fn a_mirror_without_signatures_is_not_the_last_word() {
             (&mirror.host, "MIRROR"),
             (&origin.host, "ORIGIN"),
         ];
-        let outcome = outcome.map_err(|error| said(&error, &names));
+        let outcome = outcome.map_err(|error| message(&error, &names));
         assert_eq!(outcome, expected, "{name}");
     }
 }

@@ -1,5 +1,5 @@
-//! A registry that misbehaves on order: plain HTTP on the loopback, one function that says what to
-//! answer, and a record of everything that was asked.
+//! An HTTP server on the loopback that misbehaves: a function decides the reply to each request, and
+//! all requests are recorded.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -12,7 +12,6 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-/// What was asked.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     /// `GET /v2/…?…`.
@@ -20,7 +19,7 @@ pub(crate) struct Request {
     /// Lower-case names.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
-    /// How often the same line came before.
+    /// How many requests with the same line came before.
     pub(crate) nth: usize,
 }
 
@@ -39,45 +38,45 @@ impl Request {
     }
 }
 
-/// What is answered. `HOST` in a header stands for the server itself.
+/// `HOST` in a header stands for the server itself.
 #[derive(Debug, Clone)]
-pub(crate) enum Answer {
-    /// Whole and with its length.
+pub(crate) enum Reply {
+    /// Status, headers and body, with the body's length.
     Full(u16, Vec<(&'static str, String)>, Vec<u8>),
     /// Without a length, in chunks, ended properly.
     Chunked(Vec<u8>),
-    /// Announces so many bytes, sends these, and hangs up.
+    /// Announces this length, sends these bytes, and disconnects.
     Cut(u64, Vec<u8>),
-    /// Announces so many bytes (or none: in chunks) and sends zeros as long as anybody listens.
+    /// Announces this length (or sends chunks) and sends zeros until the client disconnects.
     Flood(Option<u64>),
-    /// Sends these and then nothing, keeping the line.
+    /// Sends these bytes and then nothing, without disconnecting.
     Stall(Vec<u8>),
-    /// A byte now and then, for ever.
+    /// One byte every 10 ms, without end.
     Drip,
-    /// Anything, and hangs up.
+    /// Sends these bytes and disconnects.
     Raw(Vec<u8>),
-    /// The answer, but not before a line with this part was asked as well.
-    Once(&'static str, Box<Answer>),
+    /// The reply, after a request whose line contains this text.
+    After(&'static str, Box<Reply>),
 }
 
-pub(crate) fn status(status: u16) -> Answer {
-    Answer::Full(status, vec![], vec![])
+pub(crate) fn status(status: u16) -> Reply {
+    Reply::Full(status, vec![], vec![])
 }
 
-pub(crate) fn ok(body: impl AsRef<[u8]>) -> Answer {
-    Answer::Full(200, vec![], body.as_ref().to_vec())
+pub(crate) fn ok(body: impl AsRef<[u8]>) -> Reply {
+    Reply::Full(200, vec![], body.as_ref().to_vec())
 }
 
-pub(crate) fn typed(media_type: &str, body: impl AsRef<[u8]>) -> Answer {
+pub(crate) fn typed(media_type: &str, body: impl AsRef<[u8]>) -> Reply {
     let headers = vec![("Content-Type", media_type.to_owned())];
-    Answer::Full(200, headers, body.as_ref().to_vec())
+    Reply::Full(200, headers, body.as_ref().to_vec())
 }
 
-pub(crate) fn with(code: u16, name: &'static str, value: impl Into<String>) -> Answer {
-    Answer::Full(code, vec![(name, value.into())], vec![])
+pub(crate) fn with(code: u16, name: &'static str, value: impl Into<String>) -> Reply {
+    Reply::Full(code, vec![(name, value.into())], vec![])
 }
 
-type Handler = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
+type Handler = Box<dyn Fn(&Request) -> Reply + Send + Sync>;
 
 struct Shared {
     host: String,
@@ -95,23 +94,21 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) async fn start(
-        handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,
-    ) -> Self {
+    pub(crate) async fn start(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         Self::start_with(None, handler).await
     }
 
     /// With TLS.
     pub(crate) async fn start_tls(
         config: ServerConfig,
-        handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+        handler: impl Fn(&Request) -> Reply + Send + Sync + 'static,
     ) -> Self {
         Self::start_with(Some(TlsAcceptor::from(Arc::new(config))), handler).await
     }
 
     async fn start_with(
         tls: Option<TlsAcceptor>,
-        handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+        handler: impl Fn(&Request) -> Reply + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let host = listener.local_addr().unwrap().to_string();
@@ -130,18 +127,17 @@ impl Server {
         self.shared.requests.lock().unwrap().clone()
     }
 
-    /// How many requests there were.
     pub(crate) fn count(&self) -> usize {
         self.shared.requests.lock().unwrap().len()
     }
 
-    /// How many of them have this in their first line.
+    /// The number of requests whose line contains this text.
     pub(crate) fn count_of(&self, part: &str) -> usize {
         let requests = self.requests();
         requests.iter().filter(|request| request.is(part)).count()
     }
 
-    /// Bytes of bodies that somebody took off our hands, buffers of the system included.
+    /// Bytes of bodies that were sent, including those in the system's buffers.
     pub(crate) fn sent(&self) -> u64 {
         self.shared.sent.load(Ordering::SeqCst)
     }
@@ -157,8 +153,8 @@ impl Drop for Server {
     }
 }
 
-/// An address where nobody listens.
-pub(crate) async fn nobody() -> String {
+/// An address without a server.
+pub(crate) async fn no_server() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     listener.local_addr().unwrap().to_string()
 }
@@ -171,7 +167,7 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Sha
         let shared = Arc::clone(&shared);
         let tls = tls.clone();
         connections.spawn(async move {
-            // The peer may hang up whenever it likes: that is what is tested.
+            // The client may disconnect at any time: that is tested.
             let _ = match tls {
                 Some(tls) => match tls.accept(stream).await {
                     Ok(stream) => serve(stream, &shared).await,
@@ -184,18 +180,18 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Sha
 }
 
 /// One connection, with or without TLS.
-trait Line: AsyncRead + AsyncWrite + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Unpin> Line for T {}
+trait Connection: AsyncRead + AsyncWrite + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Unpin> Connection for T {}
 
-async fn serve(mut stream: impl Line, shared: &Shared) -> io::Result<()> {
+async fn serve(mut stream: impl Connection, shared: &Shared) -> io::Result<()> {
     let mut buffer = Vec::new();
     while let Some(request) = read(&mut stream, &mut buffer, shared).await? {
-        let mut answer = (shared.handler)(&request);
-        while let Answer::Once(part, then) = answer {
+        let mut reply = (shared.handler)(&request);
+        while let Reply::After(part, then) = reply {
             shared.wait_for(part).await;
-            answer = *then;
+            reply = *then;
         }
-        if !send(&mut stream, answer, &request, shared).await? {
+        if !send(&mut stream, reply, &request, shared).await? {
             return stream.shutdown().await;
         }
     }
@@ -211,7 +207,7 @@ impl Shared {
 }
 
 async fn read(
-    stream: &mut impl Line,
+    stream: &mut impl Connection,
     buffer: &mut Vec<u8>,
     shared: &Shared,
 ) -> io::Result<Option<Request>> {
@@ -223,9 +219,9 @@ async fn read(
             return Ok(None);
         }
         if buffer.starts_with(&[0x16]) {
-            // What web servers do when TLS knocks at a door without it.
-            let answer = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
-            stream.write_all(answer).await?;
+            // The reply of web servers to TLS on a port without TLS.
+            let reply = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
+            stream.write_all(reply).await?;
             return Ok(None);
         }
     };
@@ -261,14 +257,14 @@ async fn read(
 
 /// Whether the connection can be used again.
 async fn send(
-    stream: &mut impl Line,
-    answer: Answer,
+    stream: &mut impl Connection,
+    reply: Reply,
     request: &Request,
     shared: &Shared,
 ) -> io::Result<bool> {
     let good = |rest: &str| format!("HTTP/1.1 200 OK\r\n{rest}\r\n\r\n").into_bytes();
-    match answer {
-        Answer::Full(status, headers, body) => {
+    match reply {
+        Reply::Full(status, headers, body) => {
             let mut head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n", body.len());
             for (name, value) in headers {
                 head += &format!("{name}: {}\r\n", value.replace("HOST", &shared.host));
@@ -279,7 +275,7 @@ async fn send(
             }
             return Ok(true);
         }
-        Answer::Chunked(body) => {
+        Reply::Chunked(body) => {
             stream
                 .write_all(&good("Transfer-Encoding: chunked"))
                 .await?;
@@ -288,30 +284,30 @@ async fn send(
             stream.write_all(&chunk).await?;
             return Ok(true);
         }
-        Answer::Cut(announced, body) => {
+        Reply::Cut(announced, body) => {
             stream
                 .write_all(&good(&format!("Content-Length: {announced}")))
                 .await?;
             stream.write_all(&body).await?;
         }
-        Answer::Flood(Some(announced)) => {
+        Reply::Flood(Some(announced)) => {
             stream
                 .write_all(&good(&format!("Content-Length: {announced}")))
                 .await?;
             flood(stream, &[0; 65536], shared).await?;
         }
-        Answer::Flood(None) => {
+        Reply::Flood(None) => {
             stream
                 .write_all(&good("Transfer-Encoding: chunked"))
                 .await?;
             let chunk = [b"10000\r\n".as_slice(), &[b' '; 65536], b"\r\n"].concat();
             flood(stream, &chunk, shared).await?;
         }
-        Answer::Stall(bytes) => {
+        Reply::Stall(bytes) => {
             stream.write_all(&bytes).await?;
             tokio::time::sleep(Duration::from_secs(60)).await;
         }
-        Answer::Drip => {
+        Reply::Drip => {
             stream
                 .write_all(&good("Transfer-Encoding: chunked"))
                 .await?;
@@ -320,14 +316,14 @@ async fn send(
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
-        Answer::Raw(bytes) => stream.write_all(&bytes).await?,
-        Answer::Once(..) => unreachable!("waited for above"),
+        Reply::Raw(bytes) => stream.write_all(&bytes).await?,
+        Reply::After(..) => unreachable!("waited for above"),
     }
     Ok(false)
 }
 
-/// A gigabyte, as far as the other side takes it.
-async fn flood(stream: &mut impl Line, piece: &[u8], shared: &Shared) -> io::Result<()> {
+/// A gigabyte, or until the client disconnects.
+async fn flood(stream: &mut impl Connection, piece: &[u8], shared: &Shared) -> io::Result<()> {
     for _ in 0..16384 {
         stream.write_all(piece).await?;
         shared.sent.fetch_add(piece.len() as u64, Ordering::SeqCst);

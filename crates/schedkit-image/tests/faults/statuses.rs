@@ -2,88 +2,89 @@
 
 use std::time::Duration;
 
-use schedkit_image::registry::{Registry, RegistryError, Retry, Settings};
+use schedkit_image::registry::{ClientConfig, Problem, Registry, Retry};
 
-use crate::asking::{client, plain_hosts, said, settings, tagged};
-use crate::server::{Answer, Server, nobody, ok, status, with};
+use crate::client::{client, client_config, message, plain_hosts, tagged};
+use crate::server::{Reply, Server, no_server, ok, status, with};
 
 const CONTENT: &[u8] = b"{\"config\": 1}";
 
 #[tokio::test]
-async fn each_status_has_its_error_and_its_number_of_tries() {
+async fn each_status_has_its_error_and_its_number_of_attempts() {
     let denied = br#"{"errors": [{"code": "DENIED", "message": "your t0ken is bad"}]}"#;
-    let denied = Answer::Full(403, vec![], denied.to_vec());
-    let rude = br#"{"errors": [{"code": "\u001b[2Jt0ken", "message": "x"}]}"#;
-    let rude = Answer::Full(400, vec![], rude.to_vec());
-    let server_says = |status| format!("HOST answered {status} when asked for IMAGE");
-    let no_entry = |code: &str| {
+    let denied = Reply::Full(403, vec![], denied.to_vec());
+    let unprintable = br#"{"errors": [{"code": "\u001b[2Jt0ken", "message": "x"}]}"#;
+    let unprintable = Reply::Full(400, vec![], unprintable.to_vec());
+    let failed =
+        |status| format!("cannot get IMAGE from HOST: the response has HTTP status {status}");
+    let denied_with = |code: &str| {
         format!(
-            "HOST does not let us read IMAGE{code}: we came without credentials; check its name, or log in (`podman login`) if it is not public"
+            "cannot get IMAGE from HOST: access denied{code}: the request was sent without credentials; check the name, or log in (`podman login`) if it is not public"
         )
     };
-    let enough = |when: &str| {
+    let limited = |when: &str| {
         format!(
-            "HOST takes no more questions for now (IMAGE){when}; credentials often raise the limit"
+            "cannot get IMAGE from HOST: too many requests{when}; logging in often raises the limit"
         )
     };
     let date = "Wed, 21 Oct 2026 07:28:00 GMT";
-    for (answer, expected, requests) in [
+    for (reply, expected, requests) in [
         (
             status(404),
-            "IMAGE at HOST is not there; is its name right?".to_owned(),
+            "cannot get IMAGE from HOST: it is not there; is the name right?".to_owned(),
             1,
         ),
-        (status(401), no_entry(""), 1),
-        (status(403), no_entry(""), 1),
-        (denied, no_entry(" (DENIED)"), 1),
-        (rude, server_says("400"), 1),
+        (status(401), denied_with(""), 1),
+        (status(403), denied_with(""), 1),
+        (denied, denied_with(" (DENIED)"), 1),
+        (unprintable, failed("400"), 1),
         (
-            Answer::Full(418, vec![], vec![b'x'; 1 << 20]),
-            server_says("418"),
+            Reply::Full(418, vec![], vec![b'x'; 1 << 20]),
+            failed("418"),
             1,
         ),
-        (status(204), server_says("204"), 1),
-        (status(206), server_says("206"), 1),
-        (status(501), server_says("501"), 1),
-        (status(500), server_says("500"), 3),
-        (status(502), server_says("502"), 3),
-        (status(503), server_says("503"), 3),
-        (status(504), server_says("504"), 3),
-        (with(503, "Retry-After", "9999"), server_says("503"), 1),
-        (status(429), enough(""), 3),
+        (status(204), failed("204"), 1),
+        (status(206), failed("206"), 1),
+        (status(501), failed("501"), 1),
+        (status(500), failed("500"), 3),
+        (status(502), failed("502"), 3),
+        (status(503), failed("503"), 3),
+        (status(504), failed("504"), 3),
+        (with(503, "Retry-After", "9999"), failed("503"), 1),
+        (status(429), limited(""), 3),
         (
             with(429, "Retry-After", "0"),
-            enough(", try again in 0 s"),
+            limited(", try again in 0 s"),
             3,
         ),
         (
             with(429, "Retry-After", "3600"),
-            enough(", try again in 3600 s"),
+            limited(", try again in 3600 s"),
             1,
         ),
-        (with(429, "Retry-After", date), enough(""), 3),
+        (with(429, "Retry-After", date), limited(""), 3),
         (
             with(429, "Retry-After", "99999999999999999999999"),
-            enough(""),
+            limited(""),
             3,
         ),
     ] {
-        let name = format!("{answer:.40?}");
-        let server = Server::start(move |_| answer.clone()).await;
+        let name = format!("{reply:.40?}");
+        let server = Server::start(move |_| reply.clone()).await;
         let error = client(&server.host).document(&tagged(&server.host)).await;
         let image = tagged(&server.host).to_string();
-        let said = said(
+        let message = message(
             &error.unwrap_err(),
             &[(&image, "IMAGE"), (&server.host, "HOST")],
         );
-        assert_eq!(said, expected, "{name}");
+        assert_eq!(message, expected, "{name}");
         assert_eq!(server.count(), requests, "{name}");
     }
 }
 
 #[tokio::test]
-async fn trouble_that_passes_is_waited_for() {
-    for trouble in [
+async fn a_temporary_failure_is_retried() {
+    for failure in [
         status(500),
         status(503),
         status(429),
@@ -91,7 +92,7 @@ async fn trouble_that_passes_is_waited_for() {
         with(503, "Retry-After", "1"),
     ] {
         let server = Server::start(move |request| match request.nth {
-            0 => trouble.clone(),
+            0 => failure.clone(),
             _ => ok(CONTENT),
         })
         .await;
@@ -102,7 +103,7 @@ async fn trouble_that_passes_is_waited_for() {
 }
 
 #[tokio::test]
-async fn an_error_knows_whether_to_come_back() {
+async fn an_error_tells_whether_a_retry_can_help() {
     let server = Server::start(|_| with(429, "Retry-After", "3600")).await;
     let error = client(&server.host)
         .tags(tagged(&server.host).repository())
@@ -117,36 +118,35 @@ async fn an_error_knows_whether_to_come_back() {
 }
 
 #[tokio::test]
-async fn nobody_there_and_nobody_with_tls_there() {
-    let host = nobody().await;
+async fn no_server_and_no_tls() {
+    let host = no_server().await;
     let error = client(&host).head(&tagged(&host)).await.unwrap_err();
     assert_eq!(
-        said(&error, &[(&host, "HOST")]),
-        "cannot connect to HOST to ask for HOST/team/scx:1; is its name right, and does it run?"
+        message(&error, &[(&host, "HOST")]),
+        "cannot get HOST/team/scx:1 from HOST: cannot connect; is the host name right, and is the registry running?"
     );
-    assert!(matches!(error, RegistryError::Unreachable { .. }));
-    // The loopback is a host like any other: without a word in the settings it is asked with TLS.
+    assert!(matches!(error.problem(), Problem::Unreachable(_)));
+    // Loopback addresses get no exception: without configuration the client uses TLS.
     let server = Server::start(|_| ok(CONTENT)).await;
-    let settings = Settings {
+    let config = ClientConfig {
         hosts: plain_hosts(&[]),
-        ..settings(&server.host)
+        ..client_config(&server.host)
     };
-    let client = schedkit_image::registry::Client::new(settings);
+    let client = schedkit_image::registry::Client::new(config);
     let error = client.head(&tagged(&server.host)).await.unwrap_err();
-    assert!(matches!(error, RegistryError::Tls { .. }), "{error:?}");
+    assert!(matches!(error.problem(), Problem::Tls { .. }), "{error:?}");
     assert_eq!(
-        said(&error, &[(&server.host, "HOST")]),
-        "no trusted connection to HOST; name its certificate authority (`ca`) or, if it has no TLS at all, say so (`security = \"plain-http\"`) in section `[registry.\"HOST\"]` of the settings"
+        message(&error, &[(&server.host, "HOST")]),
+        "cannot get HOST/team/scx:1 from HOST: no trusted TLS connection; set `ca` to its certificate authority or, if the registry has no TLS, set `security = \"plain-http\"` in section `[registry.\"HOST\"]` of the configuration"
     );
     assert_eq!(server.count(), 0);
 }
 
 #[tokio::test]
-async fn redirects_end() {
-    let malformed =
-        "HOST gave an answer to HOST/team/scx:1 that cannot be used: it redirects to no address";
-    let endless = "HOST was asked for HOST/team/scx:1 and redirects without end";
-    for (name, answer, expected, requests) in [
+async fn redirects_are_limited() {
+    let malformed = "cannot get HOST/team/scx:1 from HOST: the response cannot be used: it is a redirect without a usable address";
+    let endless = "cannot get HOST/team/scx:1 from HOST: more than 5 redirects";
+    for (name, reply, expected, requests) in [
         (
             "to itself",
             with(307, "Location", "http://HOST/v2/team/scx/manifests/1"),
@@ -168,10 +168,10 @@ async fn redirects_end() {
             1,
         ),
     ] {
-        let server = Server::start(move |_| answer.clone()).await;
+        let server = Server::start(move |_| reply.clone()).await;
         let error = client(&server.host).document(&tagged(&server.host)).await;
-        let said = said(&error.unwrap_err(), &[(&server.host, "HOST")]);
-        assert_eq!(said, expected, "{name}");
+        let message = message(&error.unwrap_err(), &[(&server.host, "HOST")]);
+        assert_eq!(message, expected, "{name}");
         assert_eq!(server.count(), requests, "{name}");
     }
     let server = Server::start(|request| match request.line.rsplit_once("hop=") {

@@ -1,20 +1,20 @@
-//! Certificates: who is trusted, and who is not.
+//! Certificates that are trusted, and that are not.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use schedkit_image::registry::{
-    Client, HostConfig, Hosts, Registry, RegistryError, Security, Settings,
+    Client, ClientConfig, HostConfig, Hosts, Problem, Registry, Security,
 };
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::asking::{said, settings, tagged};
-use crate::server::{Server, nobody, ok, with};
+use crate::client::{client_config, message, tagged};
+use crate::server::{Server, no_server, ok, with};
 
-/// Somebody who signs certificates, and a server with one for this name.
+/// A certificate authority, and a server with its certificate for this name.
 fn authority_and_server(name: &str) -> (String, ServerConfig) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -38,14 +38,14 @@ fn client(host: &str, security: Security, ca: Option<PathBuf>) -> Client {
         ca,
         ..HostConfig::default()
     };
-    Client::new(Settings {
+    Client::new(ClientConfig {
         hosts: Hosts::new([(host.parse().unwrap(), config)]).unwrap(),
-        ..settings(host)
+        ..client_config(host)
     })
 }
 
 #[tokio::test]
-async fn a_server_is_trusted_when_somebody_we_trust_vouches_for_its_name() {
+async fn a_certificate_needs_a_trusted_authority_and_the_right_name() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -74,17 +74,19 @@ async fn a_server_is_trusted_when_somebody_we_trust_vouches_for_its_name() {
         let outcome = client.document(&tagged(&server.host)).await;
         match outcome {
             Ok(_) => assert!(trusted, "{name}"),
-            Err(RegistryError::Tls { .. }) => assert!(!trusted, "{name}"),
-            Err(error) => panic!("{name}: {error:?}"),
+            Err(error) => {
+                let is_tls = matches!(error.problem(), Problem::Tls { .. });
+                assert!(is_tls && !trusted, "{name}: {error:?}");
+            }
         }
         assert_eq!(server.count(), usize::from(trusted), "{name}");
-        // A wrong certificate does not become right by asking again.
+        // A wrong certificate is not retried.
         assert_eq!(server.connections(), 1, "{name}");
     }
 }
 
 #[tokio::test]
-async fn an_encrypted_registry_cannot_lead_us_into_the_open() {
+async fn a_redirect_from_tls_to_plain_http_is_not_followed() {
     let open = Server::start(|_| ok("{}")).await;
     let (_, config) = authority_and_server("127.0.0.1");
     let there = format!("http://{}/content?signature=t0ken", open.host);
@@ -92,17 +94,17 @@ async fn an_encrypted_registry_cannot_lead_us_into_the_open() {
     let client = client(&server.host, Security::UnverifiedTls, None);
     let error = client.document(&tagged(&server.host)).await.unwrap_err();
     assert_eq!(
-        said(&error, &[(&server.host, "HOST"), (&open.host, "OPEN")]),
-        "HOST was asked for HOST/team/scx:1 and points to OPEN, an address without TLS: not followed"
+        message(&error, &[(&server.host, "HOST"), (&open.host, "OPEN")]),
+        "cannot get HOST/team/scx:1 from HOST: it refers to OPEN, which has no TLS: not followed"
     );
     assert_eq!((server.count(), open.count()), (1, 0));
 }
 
 #[tokio::test]
-async fn a_ca_file_that_is_none_is_told_before_anybody_is_asked() {
+async fn an_invalid_ca_file_is_an_error_before_the_first_request() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ca.pem");
-    let host = nobody().await;
+    let host = no_server().await;
     let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     for (text, expected) in [
         ("", "holds no certificate"),
@@ -117,14 +119,14 @@ async fn a_ca_file_that_is_none_is_told_before_anybody_is_asked() {
         let error = client.head(&tagged(&host)).await.unwrap_err();
         let names = [(host.as_str(), "HOST"), (path.to_str().unwrap(), "FILE")];
         let expected = format!(
-            "cannot prepare a connection to HOST: FILE with its certificate authority {expected}"
+            "cannot get HOST/team/scx:1 from HOST: cannot prepare the connection: FILE with its certificate authority {expected}"
         );
-        assert_eq!(said(&error, &names), expected);
+        assert_eq!(message(&error, &names), expected);
     }
 }
 
 #[tokio::test]
-async fn a_ca_file_that_cannot_be_read_is_told_with_the_reason() {
+async fn an_unreadable_ca_file_is_an_error_with_its_cause() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, content: &[u8]| {
         let path = folder.path().join(name);
@@ -141,13 +143,13 @@ async fn a_ca_file_that_cannot_be_read_is_told_with_the_reason() {
             "has more than 1048576 bytes".to_owned(),
         ),
     ] {
-        let host = nobody().await;
+        let host = no_server().await;
         let client = client(&host, Security::Tls, Some(path.clone()));
         let error = client.head(&tagged(&host)).await.unwrap_err();
         let names = [(host.as_str(), "HOST"), (path.to_str().unwrap(), "FILE")];
         let expected = format!(
-            "cannot prepare a connection to HOST: cannot use FILE with its certificate authority: {expected}"
+            "cannot get HOST/team/scx:1 from HOST: cannot prepare the connection: cannot use FILE with its certificate authority: {expected}"
         );
-        assert_eq!(said(&error, &names), expected);
+        assert_eq!(message(&error, &names), expected);
     }
 }

@@ -1,26 +1,26 @@
-//! Challenges and tokens: answered once, remembered, and given to nobody else.
+//! Challenges and tokens: answered once, cached, and sent to no other host.
 
-use schedkit_image::registry::{Client, Credentials, Registry, RegistryError, Settings};
+use schedkit_image::registry::{Client, ClientConfig, Credentials, Problem, Registry};
 
-use crate::asking::{client, said, settings, tagged};
-use crate::server::{Answer, Request, Server, nobody, ok, status, typed, with};
+use crate::client::{client, client_config, message, tagged};
+use crate::server::{Reply, Request, Server, no_server, ok, status, typed, with};
 
 const CONTENT: &[u8] = b"{\"config\": 1}";
 const BEARER: &str =
     r#"Bearer realm="http://HOST/token",service="reg",scope="repository:team/scx:pull""#;
 
-fn challenge(text: &str) -> Answer {
+fn challenge(text: &str) -> Reply {
     with(401, "WWW-Authenticate", text)
 }
 
-fn token(text: &str) -> Answer {
+fn token(text: &str) -> Reply {
     typed("application/json", format!(r#"{{"token": "{text}"}}"#))
 }
 
-/// A registry that lets in whoever shows this.
-fn doorkeeper(shown: &'static str) -> impl Fn(&Request) -> Answer + Send + Sync + Clone {
+/// A registry that accepts only this authorization.
+fn accepting(expected: &'static str) -> impl Fn(&Request) -> Reply + Send + Sync + Clone {
     move |request| match request.authorization() {
-        Some(other) if other == shown => ok(CONTENT),
+        Some(header) if header == expected => ok(CONTENT),
         _ => challenge(BEARER),
     }
 }
@@ -35,18 +35,18 @@ fn me(host: &str, folder: &tempfile::TempDir) -> Client {
     let path = folder.path().join("auth.json");
     let text = format!(r#"{{"auths": {{"{host}": {{"auth": "bWU6aHVudGVyMg=="}}}}}}"#);
     std::fs::write(&path, text).unwrap();
-    Client::new(Settings {
+    Client::new(ClientConfig {
         credentials: Credentials::from_file(path),
-        ..settings(host)
+        ..client_config(host)
     })
 }
 
 #[tokio::test]
-async fn a_token_is_fetched_once_and_shown_ever_after() {
-    let door = doorkeeper("Bearer t0ken");
+async fn a_token_is_fetched_once_and_reused() {
+    let registry = accepting("Bearer t0ken");
     let server = Server::start(move |request| match request.is("/token") {
         true => token("t0ken"),
-        false => door(request),
+        false => registry(request),
     })
     .await;
     let client = client(&server.host);
@@ -64,10 +64,10 @@ async fn a_token_is_fetched_once_and_shown_ever_after() {
 }
 
 #[tokio::test]
-async fn a_token_that_ran_out_is_replaced() {
+async fn an_expired_token_is_replaced() {
     let server = Server::start(|request| match (request.is("/token"), request.nth) {
         (true, nth) => token(&format!("t0ken{nth}")),
-        // The first token serves for one question, the second for the next.
+        // The first token is valid for one request, the second for the next.
         (false, nth) => match (request.authorization(), nth) {
             (Some("Bearer t0ken0"), 1) | (Some("Bearer t0ken1"), 3) => ok(CONTENT),
             _ => challenge(BEARER),
@@ -81,19 +81,21 @@ async fn a_token_that_ran_out_is_replaced() {
 }
 
 #[tokio::test]
-async fn token_servers_that_are_no_help() {
+async fn failing_token_servers() {
     let no_use = |why: &str| {
-        format!("HOST gave an answer to a token for HOST/team/scx that cannot be used: {why}")
+        format!(
+            "cannot get a token for HOST/team/scx from HOST: the response cannot be used: {why}"
+        )
     };
     let refused = |what: &str| {
         format!(
-            "HOST does not let us read {what}: we came without credentials; check its name, or log in (`podman login`) if it is not public"
+            "cannot get {what} from HOST: access denied: the request was sent without credentials; check the name, or log in (`podman login`) if it is not public"
         )
     };
-    let json = "not the JSON that it should be, at line 1, column";
+    let json = "not the expected JSON, at line 1, column";
     let none = "it holds no usable token";
     let token_for = "a token for HOST/team/scx";
-    for (name, answer, expected, tokens, questions) in [
+    for (name, reply, expected, tokens, requests) in [
         (
             "never enough",
             token("t0ken"),
@@ -105,16 +107,16 @@ async fn token_servers_that_are_no_help() {
         ("refuses us", status(403), refused(token_for), 1, 1),
         ("challenges us", challenge(BEARER), refused(token_for), 1, 1),
         (
-            "has trouble",
+            "fails",
             status(500),
-            format!("HOST answered 500 when asked for {token_for}"),
+            format!("cannot get {token_for} from HOST: the response has HTTP status 500"),
             3,
             3,
         ),
         (
             "is not there",
             status(404),
-            format!("HOST answered 404 when asked for {token_for}"),
+            format!("cannot get {token_for} from HOST: the response has HTTP status 404"),
             1,
             1,
         ),
@@ -131,52 +133,52 @@ async fn token_servers_that_are_no_help() {
         ),
         (
             "flood",
-            Answer::Flood(None),
-            format!("{token_for} at HOST has more than 65536 bytes"),
+            Reply::Flood(None),
+            format!("cannot get {token_for} from HOST: it has more than 65536 bytes"),
             1,
             1,
         ),
         (
             "redirects in a circle",
             with(302, "Location", "/token"),
-            format!("HOST was asked for {token_for} and redirects without end"),
+            format!("cannot get {token_for} from HOST: more than 5 redirects"),
             6,
             1,
         ),
         (
             "redirects away",
             with(302, "Location", "http://other.invalid/"),
-            format!("HOST answered 302 when asked for {token_for}"),
+            format!("cannot get {token_for} from HOST: the response has HTTP status 302"),
             1,
             1,
         ),
     ] {
         let server = Server::start(move |request| match request.is("/token") {
-            true => answer.clone(),
+            true => reply.clone(),
             false => challenge(BEARER),
         })
         .await;
         let error = client(&server.host).document(&tagged(&server.host)).await;
-        let said = said(&error.unwrap_err(), &[(&server.host, "HOST")]);
-        assert_eq!(said, expected, "{name}");
-        let asked = (server.count_of("/token"), server.count_of("/v2/"));
-        assert_eq!(asked, (tokens, questions), "{name}");
+        let message = message(&error.unwrap_err(), &[(&server.host, "HOST")]);
+        assert_eq!(message, expected, "{name}");
+        let counts = (server.count_of("/token"), server.count_of("/v2/"));
+        assert_eq!(counts, (tokens, requests), "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_token_server_that_is_down_is_named() {
-    let down = nobody().await;
+async fn the_error_names_a_token_server_that_is_down() {
+    let down = no_server().await;
     let text = format!(r#"Bearer realm="http://{down}/token""#);
     let server = Server::start(move |_| challenge(&text)).await;
     let error = client(&server.host)
         .head(&tagged(&server.host))
         .await
         .unwrap_err();
-    assert!(matches!(error, RegistryError::Unreachable { .. }));
+    assert!(matches!(error.problem(), Problem::Unreachable(_)));
     assert_eq!(
-        said(&error, &[(&server.host, "HOST"), (&down, "DOWN")]),
-        "cannot connect to DOWN to ask for a token for HOST/team/scx; is its name right, and does it run?"
+        message(&error, &[(&server.host, "HOST"), (&down, "DOWN")]),
+        "cannot get a token for HOST/team/scx from DOWN: cannot connect; is the host name right, and is the registry running?"
     );
     assert_eq!(server.count(), 3);
 }
@@ -185,22 +187,19 @@ async fn a_token_server_that_is_down_is_named() {
 async fn challenges_that_cannot_be_answered() {
     let malformed = |why: &str| {
         format!(
-            "HOST gave an answer to HOST/team/scx:1 that cannot be used: its challenge (WWW-Authenticate) cannot be answered: {why}"
+            "cannot get HOST/team/scx:1 from HOST: the response cannot be used: its challenge (WWW-Authenticate) cannot be answered: {why}"
         )
     };
-    let refused = "HOST does not let us read HOST/team/scx:1: we came without credentials; check its name, or log in (`podman login`) if it is not public";
+    let refused = "cannot get HOST/team/scx:1 from HOST: access denied: the request was sent without credentials; check the name, or log in (`podman login`) if it is not public";
     let long = format!("Bearer realm=\"{}\"", "x".repeat(9000));
     for (text, expected) in [
         ("", refused.to_owned()),
         ("Basic realm=\"x\"", refused.to_owned()),
         ("Negotiate", malformed("it offers neither Bearer nor Basic")),
-        (
-            "Bearer realm=\"t0ken",
-            malformed("its text is no challenge"),
-        ),
+        ("Bearer realm=\"t0ken", malformed("its syntax is wrong")),
         (
             "Bearer realm=t0ken",
-            malformed("its realm is no address of a token server"),
+            malformed("its realm is no URL of a token server"),
         ),
         (
             &long,
@@ -211,7 +210,7 @@ async fn challenges_that_cannot_be_answered() {
         let server = Server::start(move |_| challenge.clone()).await;
         let error = client(&server.host).document(&tagged(&server.host)).await;
         assert_eq!(
-            said(&error.unwrap_err(), &[(&server.host, "HOST")]),
+            message(&error.unwrap_err(), &[(&server.host, "HOST")]),
             expected,
             "{text}"
         );
@@ -220,7 +219,7 @@ async fn challenges_that_cannot_be_answered() {
 }
 
 #[tokio::test]
-async fn a_password_goes_to_who_asks_for_it() {
+async fn a_password_is_sent_after_a_challenge() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(|request| match request.authorization() {
         Some("Basic bWU6aHVudGVyMg==") => ok(CONTENT),
@@ -230,24 +229,22 @@ async fn a_password_goes_to_who_asks_for_it() {
     let client = me(&server.host, &folder);
     client.document(&tagged(&server.host)).await.unwrap();
     client.document(&tagged(&server.host)).await.unwrap();
-    let shown = server.requests();
-    let shown = shown
-        .iter()
-        .map(|request| request.authorization().is_some());
-    assert_eq!(shown.collect::<Vec<_>>(), [false, true, true]);
+    let sent = server.requests();
+    let sent = sent.iter().map(|request| request.authorization().is_some());
+    assert_eq!(sent.collect::<Vec<_>>(), [false, true, true]);
     assert!(!format!("{client:?}").contains("bWU6"));
 }
 
 #[tokio::test]
 async fn a_password_is_exchanged_for_a_token_where_there_are_tokens() {
     let folder = tempfile::tempdir().unwrap();
-    let door = doorkeeper("Bearer t0ken");
+    let registry = accepting("Bearer t0ken");
     let server =
         Server::start(
             move |request| match (request.is("/token"), request.authorization()) {
                 (true, Some("Basic bWU6aHVudGVyMg==")) => ok(r#"{"access_token": "t0ken"}"#),
                 (true, _) => status(401),
-                (false, _) => door(request),
+                (false, _) => registry(request),
             },
         )
         .await;
@@ -261,10 +258,10 @@ async fn a_password_is_exchanged_for_a_token_where_there_are_tokens() {
 #[tokio::test]
 async fn an_identity_is_exchanged_for_a_token() {
     let folder = tempfile::tempdir().unwrap();
-    let door = doorkeeper("Bearer t0ken");
+    let registry = accepting("Bearer t0ken");
     let server = Server::start(move |request| match request.is("POST /token") {
         true => token("t0ken"),
-        false => door(request),
+        false => registry(request),
     })
     .await;
     let path = folder.path().join("auth.json");
@@ -273,9 +270,9 @@ async fn an_identity_is_exchanged_for_a_token() {
         server.host
     );
     std::fs::write(&path, text).unwrap();
-    let client = Client::new(Settings {
+    let client = Client::new(ClientConfig {
         credentials: Credentials::from_file(path),
-        ..settings(&server.host)
+        ..client_config(&server.host)
     });
     client.document(&tagged(&server.host)).await.unwrap();
     assert_eq!(
@@ -285,7 +282,7 @@ async fn an_identity_is_exchanged_for_a_token() {
 }
 
 #[tokio::test]
-async fn who_refuses_a_login_is_told_with_the_login_s_file() {
+async fn the_error_names_the_file_of_a_refused_login() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(|_| challenge("Basic")).await;
     let error = me(&server.host, &folder)
@@ -293,11 +290,11 @@ async fn who_refuses_a_login_is_told_with_the_login_s_file() {
         .await;
     let file = folder.path().join("auth.json").display().to_string();
     assert_eq!(
-        said(
+        message(
             &error.unwrap_err(),
             &[(&server.host, "HOST"), (&file, "FILE")]
         ),
-        "HOST does not let us read HOST/team/scx:1: we came with the credentials in FILE; check its name and whether the login still holds"
+        "cannot get HOST/team/scx:1 from HOST: access denied: the request was sent with the credentials in FILE; check the name and whether the login is still valid"
     );
     assert_eq!(server.count(), 2);
 }
@@ -322,11 +319,10 @@ async fn no_credentials_follow_a_redirect_to_another_host() {
         let outcome = client.document(&tagged(&server.host)).await;
         assert_eq!(outcome.is_ok(), good);
         if let Err(error) = outcome {
-            // The challenge of a host that we were sent to is not answered.
-            let said = said(&error, &[(&store.host, "STORE"), (&server.host, "HOST")]);
-            let expected =
-                "STORE does not let us read HOST/team/scx:1: we came without credentials";
-            assert!(said.starts_with(expected), "{said}");
+            // The challenge of a host that was redirected to is not answered.
+            let message = message(&error, &[(&store.host, "STORE"), (&server.host, "HOST")]);
+            let expected = "cannot get HOST/team/scx:1 from STORE: access denied: the request was sent without credentials";
+            assert!(message.starts_with(expected), "{message}");
         }
         assert_eq!(server.count(), 2);
     }
@@ -340,7 +336,7 @@ async fn no_credentials_follow_a_redirect_to_another_host() {
 }
 
 #[tokio::test]
-async fn a_host_that_we_were_sent_to_cannot_ask_for_the_registry_s_login() {
+async fn a_host_that_was_redirected_to_cannot_get_the_registrys_login() {
     let folder = tempfile::tempdir().unwrap();
     for text in ["Basic", r#"Bearer realm="http://HOST/token""#] {
         let thief = Server::start(move |_| challenge(text)).await;
@@ -349,12 +345,12 @@ async fn a_host_that_we_were_sent_to_cannot_ask_for_the_registry_s_login() {
         let error = me(&server.host, &folder)
             .document(&tagged(&server.host))
             .await;
-        let said = said(
+        let message = message(
             &error.unwrap_err(),
             &[(&thief.host, "THIEF"), (&server.host, "HOST")],
         );
-        let expected = "THIEF does not let us read HOST/team/scx:1: we came without credentials";
-        assert!(said.starts_with(expected), "{said}");
+        let expected = "cannot get HOST/team/scx:1 from THIEF: access denied: the request was sent without credentials";
+        assert!(message.starts_with(expected), "{message}");
         assert_eq!((server.count(), thief.count()), (1, 1), "{text}");
         assert_eq!(thief.requests()[0].authorization(), None);
     }

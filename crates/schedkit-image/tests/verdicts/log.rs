@@ -1,24 +1,24 @@
-//! What a transparency log must have said about a signature made with a certificate.
+//! The log entry of a signature made with a certificate.
 
 use schedkit_image::signature::Refusal;
 use serde_json::{Value, json};
 
-use crate::instance::{Instance, Pair, Wish, encode};
-use crate::{
+use crate::fixture::{
     BY_IDENTITY, bundle_verdict, by_identity, layer_verdict, our_payload, our_statement, policy,
     reason,
 };
+use crate::sigstore::{CertificateSpec, SigningKey, Sigstore, encode};
 
 /// A good bundle whose log entry was changed.
 async fn with_entry(edit: impl Fn(&mut Value)) -> Refusal {
-    let instance = Instance::new();
-    let mut bundle = instance.bundle(&our_statement(), &Wish::default());
+    let sigstore = Sigstore::new();
+    let mut bundle = sigstore.bundle(&our_statement(), &CertificateSpec::default());
     edit(&mut bundle["verificationMaterial"]["tlogEntries"]);
-    reason(bundle_verdict(&by_identity(&instance), &bundle).await)
+    reason(bundle_verdict(&by_identity(&sigstore), &bundle).await)
 }
 
 #[tokio::test]
-async fn every_part_of_the_log_entry_is_held_to() {
+async fn every_part_of_the_log_entry_is_checked() {
     assert_eq!(
         with_entry(|list| *list = json!([])).await,
         Refusal::NoLogEntry
@@ -26,9 +26,9 @@ async fn every_part_of_the_log_entry_is_held_to() {
     let twice = |list: &mut Value| *list = json!([list[0], list[0]]);
     assert_eq!(with_entry(twice).await, Refusal::LogEntries(2));
     let unknown = |list: &mut Value| list[0]["logId"]["keyId"] = encode([7; 32]).into();
-    let told = with_entry(unknown).await;
-    assert_eq!(told, Refusal::UnknownLog);
-    assert!(told.to_string().contains("`trustedRoot`"));
+    let outcome = with_entry(unknown).await;
+    assert_eq!(outcome, Refusal::UnknownLog);
+    assert!(outcome.to_string().contains("`trustedRoot`"));
     let unpromised = |list: &mut Value| list[0]["inclusionPromise"] = Value::Null;
     assert!(matches!(with_entry(unpromised).await, Refusal::NoTime(_)));
     let backdated = |list: &mut Value| {
@@ -70,37 +70,37 @@ async fn every_part_of_the_log_entry_is_held_to() {
 }
 
 #[tokio::test]
-async fn only_keys_of_one_kind_promise() {
-    let instance = Instance::new();
-    let mut root = instance.root();
+async fn only_p256_keys_make_promises() {
+    let sigstore = Sigstore::new();
+    let mut root = sigstore.root();
     root["tlogs"][0]["publicKey"]["keyDetails"] = "PKIX_ECDSA_P384_SHA_384".into();
-    let policy = policy(BY_IDENTITY, &Pair::new(), &root);
-    let told = bundle_verdict(
+    let policy = policy(BY_IDENTITY, &SigningKey::new(), &root);
+    let outcome = bundle_verdict(
         &policy,
-        &instance.bundle(&our_statement(), &Wish::default()),
+        &sigstore.bundle(&our_statement(), &CertificateSpec::default()),
     )
     .await;
-    assert!(matches!(reason(told), Refusal::LogPromise(_)));
+    assert!(matches!(reason(outcome), Refusal::LogPromise(_)));
 }
 
 #[tokio::test]
 async fn a_checkpoint_of_the_newer_kind_does_not_prove_an_older_entry() {
-    let instance = Instance::new();
-    let policy = by_identity(&instance);
-    let wish = Wish {
+    let sigstore = Sigstore::new();
+    let policy = by_identity(&sigstore);
+    let spec = CertificateSpec {
         origin: "rekor.test",
-        ..Wish::default()
+        ..CertificateSpec::default()
     };
-    let told = bundle_verdict(&policy, &instance.bundle(&our_statement(), &wish)).await;
-    assert!(matches!(reason(told), Refusal::LogProof(_)));
+    let outcome = bundle_verdict(&policy, &sigstore.bundle(&our_statement(), &spec)).await;
+    assert!(matches!(reason(outcome), Refusal::LogProof(_)));
 }
 
 #[tokio::test]
 async fn an_entry_of_another_signature_does_not_count() {
-    let instance = Instance::new();
-    let policy = by_identity(&instance);
-    let mut bundle = instance.bundle(&our_statement(), &Wish::default());
-    let other = instance.bundle(&our_statement(), &Wish::default());
+    let sigstore = Sigstore::new();
+    let policy = by_identity(&sigstore);
+    let mut bundle = sigstore.bundle(&our_statement(), &CertificateSpec::default());
+    let other = sigstore.bundle(&our_statement(), &CertificateSpec::default());
     bundle["verificationMaterial"]["tlogEntries"] =
         other["verificationMaterial"]["tlogEntries"].clone();
     assert!(matches!(
@@ -108,20 +108,20 @@ async fn an_entry_of_another_signature_does_not_count() {
         Refusal::OtherLogEntry(_)
     ));
     let payload = our_payload();
-    let mut annotations = instance.annotations(&payload, &Wish::default());
-    let other = instance.annotations(&payload, &Wish::default());
+    let mut annotations = sigstore.annotations(&payload, &CertificateSpec::default());
+    let other = sigstore.annotations(&payload, &CertificateSpec::default());
     let name = "dev.sigstore.cosign/bundle";
     annotations[name] = other[name].clone();
-    let told = layer_verdict(&policy, &payload, &annotations).await;
-    assert!(matches!(reason(told), Refusal::OtherLogEntry(_)));
+    let outcome = layer_verdict(&policy, &payload, &annotations).await;
+    assert!(matches!(reason(outcome), Refusal::OtherLogEntry(_)));
 }
 
 #[tokio::test]
 async fn the_older_format_needs_its_log_entry() {
-    let instance = Instance::new();
-    let policy = by_identity(&instance);
+    let sigstore = Sigstore::new();
+    let policy = by_identity(&sigstore);
     let payload = our_payload();
-    let good = instance.annotations(&payload, &Wish::default());
+    let good = sigstore.annotations(&payload, &CertificateSpec::default());
     let verdict = async |edit: &dyn Fn(&mut Value)| {
         let mut annotations = good.clone();
         edit(&mut annotations);
@@ -170,9 +170,9 @@ async fn the_older_format_needs_its_log_entry() {
 
 #[tokio::test]
 async fn the_newer_log_needs_a_timestamp() {
-    let instance = Instance::new();
-    let policy = by_identity(&instance);
-    let bundle = instance.bundle_in_second_log(&our_statement());
+    let sigstore = Sigstore::new();
+    let policy = by_identity(&sigstore);
+    let bundle = sigstore.bundle_in_rekor_v2(&our_statement());
     assert!(matches!(
         reason(bundle_verdict(&policy, &bundle).await),
         Refusal::NoTime(_)
@@ -183,8 +183,8 @@ async fn the_newer_log_needs_a_timestamp() {
             json!({"rfc3161Timestamps": [{"signedTimestamp": encode("nothing")}]});
         bundle
     };
-    let told = reason(bundle_verdict(&policy, &stamped(&bundle)).await);
-    assert!(matches!(told, Refusal::Timestamp(_)), "{told:?}");
+    let outcome = reason(bundle_verdict(&policy, &stamped(&bundle)).await);
+    assert!(matches!(outcome, Refusal::Timestamp(_)), "{outcome:?}");
     let mut timed = stamped(&bundle);
     timed["verificationMaterial"]["tlogEntries"][0]["integratedTime"] = "1".into();
     assert!(matches!(
@@ -196,10 +196,10 @@ async fn the_newer_log_needs_a_timestamp() {
         json!({"signedEntryTimestamp": encode("yes")});
     assert_eq!(
         reason(bundle_verdict(&policy, &promised).await),
-        Refusal::LogPromise("logs of this kind do not promise".to_owned())
+        Refusal::LogPromise("Rekor v2 makes no promises".to_owned())
     );
     let mut borrowed = stamped(&bundle);
-    let other = instance.bundle_in_second_log(&our_statement());
+    let other = sigstore.bundle_in_rekor_v2(&our_statement());
     borrowed["verificationMaterial"]["tlogEntries"] =
         other["verificationMaterial"]["tlogEntries"].clone();
     assert!(matches!(
@@ -221,10 +221,10 @@ async fn the_newer_log_needs_a_timestamp() {
 }
 
 #[tokio::test]
-async fn timestamps_come_to_an_end() {
-    let instance = Instance::new();
-    let policy = by_identity(&instance);
-    let mut bundle = instance.bundle(&our_statement(), &Wish::default());
+async fn the_number_of_timestamps_is_limited() {
+    let sigstore = Sigstore::new();
+    let policy = by_identity(&sigstore);
+    let mut bundle = sigstore.bundle(&our_statement(), &CertificateSpec::default());
     let mut stamp = |count| {
         let one = json!({"signedTimestamp": encode("nothing")});
         bundle["verificationMaterial"]["timestampVerificationData"] =
@@ -239,12 +239,12 @@ async fn timestamps_come_to_an_end() {
 }
 
 #[tokio::test]
-async fn a_strangers_timestamp_beside_the_logs_promise_is_not_looked_at() {
-    let instance = Instance::new();
-    let mut bundle = instance.bundle(&our_statement(), &Wish::default());
+async fn an_untrusted_timestamp_beside_the_logs_promise_is_ignored() {
+    let sigstore = Sigstore::new();
+    let mut bundle = sigstore.bundle(&our_statement(), &CertificateSpec::default());
     bundle["verificationMaterial"]["timestampVerificationData"] =
         json!({"rfc3161Timestamps": [{"signedTimestamp": encode("nothing")}]});
-    let verified = bundle_verdict(&by_identity(&instance), &bundle)
+    let verified = bundle_verdict(&by_identity(&sigstore), &bundle)
         .await
         .unwrap();
     assert_eq!(verified.evidence().timestamps, []);

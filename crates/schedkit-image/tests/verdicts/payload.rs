@@ -1,4 +1,4 @@
-//! What signers sign, in the two forms that cosign gives it.
+//! What is signed, in cosign's two formats.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,6 +6,10 @@ use schedkit_core::Digest;
 
 pub(crate) fn encode(bytes: impl AsRef<[u8]>) -> String {
     STANDARD.encode(bytes)
+}
+
+pub(crate) fn decode(text: &str) -> Vec<u8> {
+    STANDARD.decode(text).unwrap()
 }
 
 pub(crate) fn pem(label: &str, der: &[u8]) -> String {
@@ -29,7 +33,7 @@ pub(crate) fn simple_payload(digest: &Digest) -> Vec<u8> {
     .into_bytes()
 }
 
-/// What is signed in a bundle: payload and type, each with its length.
+/// The pre-authentication encoding of a bundle: type and payload, each with its length.
 pub(crate) fn enclose(payload: &str) -> Vec<u8> {
     enclose_as("application/vnd.in-toto+json", payload)
 }

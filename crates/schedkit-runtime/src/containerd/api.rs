@@ -1,10 +1,8 @@
-//! containerd's API, generated from `proto/`, and the clients that the driver uses. Nothing of it
-//! leaves the driver.
+//! containerd's API, generated from `proto/`. Used only inside of the driver.
 
 #[allow(
     clippy::all,
     clippy::allow_attributes_without_reason,
-    missing_docs,
     unreachable_pub,
     unused_qualifications,
     reason = "generated"

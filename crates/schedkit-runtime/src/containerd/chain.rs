@@ -1,10 +1,9 @@
-//! How snapshots of layers are named: each after itself and all below it. Pure.
+//! Chain ids, the names of layer snapshots: a hash of a layer and all layers below it. Pure.
 
 use schedkit_core::Digest;
 use schedkit_image::hash::sha256;
 
-/// The chain ids of layers that are given by the digests of their uncompressed content, the
-/// lowest first: `c(0) = d(0)`, `c(n) = sha256("c(n-1) d(n)")`.
+/// The chain ids of layers, from the digests of their uncompressed content, the lowest first: `c(0) = d(0)`, `c(n) = sha256("c(n-1) d(n)")`.
 pub(super) fn chain_ids(diff_ids: &[Digest]) -> Vec<Digest> {
     let mut chain: Vec<Digest> = Vec::with_capacity(diff_ids.len());
     for diff_id in diff_ids {

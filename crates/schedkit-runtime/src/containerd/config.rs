@@ -1,10 +1,10 @@
-//! The configuration of an image, as much of it as decides what runs. A parser of hostile bytes.
+//! The configuration of an image: platform, layers and process. Its bytes are untrusted.
 
 use schedkit_core::Digest;
 use schedkit_image::registry::Platform;
 use serde::{Deserialize, Deserializer};
 
-/// Every field may be missing or `null`: builders differ.
+/// Every field may be missing or `null`, depending on the builder.
 #[derive(Debug, Default, Deserialize)]
 struct Blob {
     architecture: Option<String>,
@@ -28,9 +28,9 @@ struct Layers {
     diff_ids: Vec<Digest>,
 }
 
-/// What an image says about its process. A `USER` line is not among it: a scheduler is root.
+/// The user of the image is ignored: a scheduler runs as root.
 #[derive(Debug)]
-pub(super) struct Config {
+pub(super) struct ImageConfig {
     architecture: String,
     os: String,
     entrypoint: Vec<String>,
@@ -40,7 +40,7 @@ pub(super) struct Config {
     diff_ids: Vec<Digest>,
 }
 
-impl Config {
+impl ImageConfig {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let blob: Blob = serde_json::from_slice(bytes)?;
         let process = blob.config.unwrap_or_default();
@@ -55,44 +55,42 @@ impl Config {
         })
     }
 
-    /// Whether it can run there.
     pub(super) fn is_for(&self, machine: &Platform) -> bool {
         self.os == machine.os && self.architecture == machine.architecture
     }
 
-    /// What it was made for.
     pub(super) fn machine(&self) -> String {
         format!("{}/{}", self.os, self.architecture)
     }
 
-    /// The layers' digests when they are not compressed.
+    /// The digests of the uncompressed layers.
     pub(super) fn diff_ids(&self) -> &[Digest] {
         &self.diff_ids
     }
 
-    /// What is executed, with words of the user's own; nothing, when the image does not say.
-    /// Those words take the place of the image's default ones, as everywhere else.
+    /// The argv: the user's arguments replace the image's default ones. `None` when the image has
+    /// neither an entrypoint nor a command.
     pub(super) fn command(&self, args: &[String]) -> Option<Vec<String>> {
-        let words = match (self.entrypoint.is_empty(), args.is_empty()) {
+        let argv = match (self.entrypoint.is_empty(), args.is_empty()) {
             (false, false) => [&self.entrypoint, args].concat(),
             (false, true) => [&self.entrypoint[..], &self.cmd].concat(),
             (true, _) if self.cmd.is_empty() => return None,
             (true, _) => [&self.cmd, args].concat(),
         };
-        Some(words)
+        Some(argv)
     }
 
-    /// The environment, with a path when the image names none.
+    /// With a default `PATH` when the image has none.
     pub(super) fn env(&self) -> Vec<String> {
         let mut env = self.env.clone();
         if !env.iter().any(|pair| pair.starts_with("PATH=")) {
-            let usual = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-            env.push(usual.to_owned());
+            let default = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+            env.push(default.to_owned());
         }
         env
     }
 
-    /// Where it begins. Relative folders mean nothing before there is a process.
+    /// `/` when the image has none or a relative one.
     pub(super) fn working_dir(&self) -> &str {
         let dir = self.working_dir.as_deref();
         dir.filter(|dir| dir.starts_with('/')).unwrap_or("/")
@@ -114,26 +112,26 @@ mod tests {
 
     use super::*;
 
-    fn config(process: &serde_json::Value) -> Config {
-        Config::parse(json!({"config": process}).to_string().as_bytes()).unwrap()
+    fn config(process: &serde_json::Value) -> ImageConfig {
+        ImageConfig::parse(json!({"config": process}).to_string().as_bytes()).unwrap()
     }
 
     #[test]
-    fn the_users_words_take_the_place_of_the_default_ones() {
+    fn the_users_arguments_replace_the_default_ones() {
         let args = ["--a b".to_owned(), "c\nd".to_owned()];
-        let words = |process: &serde_json::Value, args: &[String]| config(process).command(args);
+        let argv = |process: &serde_json::Value, args: &[String]| config(process).command(args);
         let both = json!({"Entrypoint": ["/x"], "Cmd": ["y"]});
-        assert_eq!(words(&both, &[]).unwrap(), ["/x", "y"]);
-        assert_eq!(words(&both, &args).unwrap(), ["/x", "--a b", "c\nd"]);
+        assert_eq!(argv(&both, &[]).unwrap(), ["/x", "y"]);
+        assert_eq!(argv(&both, &args).unwrap(), ["/x", "--a b", "c\nd"]);
         let cmd = json!({"Entrypoint": null, "Cmd": ["/x", "y"]});
-        assert_eq!(words(&cmd, &[]).unwrap(), ["/x", "y"]);
-        assert_eq!(words(&cmd, &args).unwrap(), ["/x", "y", "--a b", "c\nd"]);
-        assert_eq!(words(&json!({"Cmd": []}), &args), None);
-        assert_eq!(words(&json!(null), &args), None);
+        assert_eq!(argv(&cmd, &[]).unwrap(), ["/x", "y"]);
+        assert_eq!(argv(&cmd, &args).unwrap(), ["/x", "y", "--a b", "c\nd"]);
+        assert_eq!(argv(&json!({"Cmd": []}), &args), None);
+        assert_eq!(argv(&json!(null), &args), None);
     }
 
     #[test]
-    fn what_is_absent_has_a_usual_value() {
+    fn absent_fields_have_default_values() {
         let bare = config(&json!({}));
         assert_eq!(bare.working_dir(), "/");
         assert_eq!(bare.env().len(), 1);
@@ -142,7 +140,7 @@ mod tests {
         assert_eq!(own.working_dir(), "/w");
         assert_eq!(config(&json!({"WorkingDir": "w"})).working_dir(), "/");
         let bad = json!({"rootfs": {"diff_ids": ["md5:1"]}}).to_string();
-        assert!(Config::parse(bad.as_bytes()).is_err());
-        assert!(Config::parse(br#"{"rootfs": {"diff_ids": null}}"#).is_ok());
+        assert!(ImageConfig::parse(bad.as_bytes()).is_err());
+        assert!(ImageConfig::parse(br#"{"rootfs": {"diff_ids": null}}"#).is_ok());
     }
 }

@@ -1,4 +1,5 @@
-//! A container of an image that is here: its files, its specification, its record. Nothing runs.
+//! Creates a container of a pulled image, without starting it: its snapshot, its specification and
+//! its record in containerd.
 
 use std::path::Path;
 
@@ -24,12 +25,12 @@ use crate::launch::Launch;
 const SPEC: &str = "types.containerd.io/opencontainers/runtime-spec/1/Spec";
 const OPTIONS: &str = "containerd.runc.v1.Options";
 const RUNTIME: &str = "io.containerd.runc.v2";
-/// Between a container's files and its record, which keeps them.
+/// Keeps the snapshot until the container's record references it.
 const LEASE: SignedDuration = SignedDuration::from_hours(1);
 /// containerd's identifiers have at most 76 characters.
-const LONGEST_NAME: usize = 50;
+const MAX_NAME: usize = 50;
 
-/// Makes a container; `root` is the host's `/`.
+/// `root` is the host's `/`.
 pub(super) async fn create(
     session: &Session,
     launch: &Launch,
@@ -39,9 +40,9 @@ pub(super) async fn create(
     let snapshotter = snapshotter::choose(session).await?;
     let parts = store::find(session, image, snapshotter).await?;
     let parts = parts.ok_or_else(|| session.refused(format!("{image} has not been pulled")))?;
-    let id = name(launch.scheduler(), &random::letters());
+    let id = name(launch.scheduler(), &random::hex_suffix());
     let spec = specification(&id, image, &parts, launch.args(), root)?;
-    let (lease, under) = Lease::take(session, LEASE).await?;
+    let (lease, leased) = Lease::take(session, LEASE).await?;
     let container = Container {
         id: id.clone(),
         labels: launch.labels().into_iter().collect(),
@@ -52,14 +53,14 @@ pub(super) async fn create(
         snapshot_key: id.clone(),
         created_at: None,
     };
-    match record(&under, &parts, container).await {
+    match record(&leased, &parts, container).await {
         Ok(()) => {
             lease.release(session).await?;
             Ok(ContainerId::new(id))
         }
         Err(error) => {
-            // The files go first: the lease is there for when this fails.
-            let _ = unpack::remove(&under, snapshotter, &id).await;
+            // If this fails, the snapshot is collected when the lease expires.
+            let _ = unpack::remove(&leased, snapshotter, &id).await;
             lease.discard(session).await;
             Err(error)
         }
@@ -88,7 +89,7 @@ fn specification(
     })
 }
 
-async fn record(under: &Session, parts: &Parts, container: Container) -> Result<(), DriverError> {
+async fn record(leased: &Session, parts: &Parts, container: Container) -> Result<(), DriverError> {
     let top = chain_ids(parts.config.diff_ids()).pop();
     let request = PrepareSnapshotRequest {
         snapshotter: container.snapshotter.clone(),
@@ -96,18 +97,18 @@ async fn record(under: &Session, parts: &Parts, container: Container) -> Result<
         parent: top.map(|top| top.to_string()).unwrap_or_default(),
         ..PrepareSnapshotRequest::default()
     };
-    let mut snapshots = under.snapshots();
-    under.ask(snapshots.prepare(request)).await?;
+    let mut snapshots = leased.snapshots();
+    leased.call(snapshots.prepare(request)).await?;
     let container = Some(container);
-    let mut containers = under.containers();
+    let mut containers = leased.containers();
     let request = CreateContainerRequest { container };
-    under.ask(containers.create(request)).await?;
+    leased.call(containers.create(request)).await?;
     Ok(())
 }
 
-/// The usual program needs no word; systems whose only one is crun do.
+/// runc is the default; on systems that have only crun it must be named.
 fn runtime(root: &Path) -> Runtime {
-    let options = host::other_program(root).map(|program| {
+    let options = host::alternative_runtime(root).map(|program| {
         let options = runc::Options {
             binary_name: program.to_string_lossy().into_owned(),
         };
@@ -122,10 +123,10 @@ fn runtime(root: &Path) -> Runtime {
     }
 }
 
-/// containerd wants letters and digits, with a single `.`, `_` or `-` in between.
-fn name(scheduler: &str, letters: &str) -> String {
+/// containerd requires letters and digits, with a single `.`, `_` or `-` between them.
+fn name(scheduler: &str, suffix: &str) -> String {
     let mut name = String::from("schedkit-");
-    for character in scheduler.chars().take(LONGEST_NAME) {
+    for character in scheduler.chars().take(MAX_NAME) {
         match character {
             c if c.is_ascii_alphanumeric() => name.push(c),
             _ if !name.ends_with(['.', '_', '-']) => match character {
@@ -136,7 +137,7 @@ fn name(scheduler: &str, letters: &str) -> String {
         }
     }
     let name = name.trim_end_matches(['.', '_', '-']);
-    format!("{name}-{letters}")
+    format!("{name}-{suffix}")
 }
 
 #[cfg(test)]
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_what_containerd_takes() {
+    fn names_are_valid_for_containerd() {
         assert_eq!(name("scx_lavd", "0a"), "schedkit-scx_lavd-0a");
         assert_eq!(name("a b//../c__d-", "0a"), "schedkit-a-b-c_d-0a");
         assert_eq!(name("ü", "0a"), "schedkit-0a");

@@ -1,18 +1,18 @@
-//! What a privileged container takes from its host: devices, capabilities, folders, the program
-//! that runs it. Reads only; called by `create`.
+//! What a privileged container gets from its host: devices, capabilities, folders, the OCI runtime.
+//! Called by `create`.
 
 mod capabilities;
 mod devices;
 
 use std::path::{Path, PathBuf};
 
-pub(super) use devices::{Device, Kind};
+pub(super) use devices::{Device, DeviceKind};
 
 use crate::driver::DriverError;
 use crate::mounts::{self, Mount};
 
-/// Where programs that run containers are; the same places as a daemon's own path.
-const PROGRAMS: [&str; 6] = [
+/// The default `PATH` of a daemon.
+const PROGRAM_FOLDERS: [&str; 6] = [
     "usr/local/sbin",
     "usr/local/bin",
     "usr/sbin",
@@ -21,7 +21,6 @@ const PROGRAMS: [&str; 6] = [
     "bin",
 ];
 
-/// What the host gives.
 #[derive(Debug)]
 pub(super) struct Host {
     pub(super) capabilities: Vec<String>,
@@ -30,7 +29,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Looks at the host whose `/` is `root`, and makes the folders that a scheduler needs.
+    /// Reads the host whose `/` is `root`, and creates the folders that a scheduler needs.
     pub(super) fn prepare(root: &Path) -> Result<Self, DriverError> {
         Ok(Self {
             capabilities: capabilities::read(&root.join("proc/self/status")),
@@ -40,11 +39,13 @@ impl Host {
     }
 }
 
-/// The program that runs containers, where it is not the usual one.
-pub(super) fn other_program(root: &Path) -> Option<PathBuf> {
+/// crun, where there is no runc.
+pub(super) fn alternative_runtime(root: &Path) -> Option<PathBuf> {
     let find = |name: &str| {
-        let places = PROGRAMS.iter().map(|folder| root.join(folder).join(name));
-        places.into_iter().find(|place| place.is_file())
+        let paths = PROGRAM_FOLDERS
+            .iter()
+            .map(|folder| root.join(folder).join(name));
+        paths.into_iter().find(|path| path.is_file())
     };
     match find("runc") {
         Some(_) => None,
@@ -59,12 +60,12 @@ mod tests {
     #[test]
     fn crun_is_named_only_where_there_is_no_runc() {
         let root = tempfile::tempdir().unwrap();
-        assert_eq!(other_program(root.path()), None);
+        assert_eq!(alternative_runtime(root.path()), None);
         let bin = root.path().join("usr/bin");
         std::fs::create_dir_all(&bin).unwrap();
         std::fs::write(bin.join("crun"), "").unwrap();
-        assert_eq!(other_program(root.path()), Some(bin.join("crun")));
+        assert_eq!(alternative_runtime(root.path()), Some(bin.join("crun")));
         std::fs::write(bin.join("runc"), "").unwrap();
-        assert_eq!(other_program(root.path()), None);
+        assert_eq!(alternative_runtime(root.path()), None);
     }
 }

@@ -1,7 +1,7 @@
-//! Leases: what is made under one is not collected as garbage while it lasts. Called by `pull`
-//! and `create`.
+//! Leases keep new objects from being garbage-collected until something references them. Used by
+//! `pull` and `create`.
 //!
-//! A lease ends by itself: what a client leaves behind that was killed goes with it.
+//! A lease expires, so that the objects of a killed client are collected.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,30 +9,29 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::api::leases::{CreateRequest, DeleteRequest};
-use super::fault::{Absence, Fault};
+use super::call_error::{CallError, CallResult};
 use super::random;
 use super::session::Session;
 use crate::driver::DriverError;
 
-/// Until when containerd honours it.
+/// The label with the time when the lease expires.
 const EXPIRES: &str = "containerd.io/gc.expire";
-/// For containerd to look through all it has and delete what nobody needs.
+/// For a garbage collection.
 const COLLECTION: Duration = Duration::from_secs(120);
 
-/// A lease that lasts.
 #[derive(Debug)]
 pub(super) struct Lease {
     id: String,
 }
 
 impl Lease {
-    /// Takes a lease, and gives a session under it.
+    /// Creates a lease and a session that uses it.
     pub(super) async fn take(
         session: &Session,
-        lasts: SignedDuration,
+        duration: SignedDuration,
     ) -> Result<(Self, Session), DriverError> {
-        let id = format!("schedkit-{}", random::letters());
-        let expires = Timestamp::now().saturating_add(lasts);
+        let id = format!("schedkit-{}", random::hex_suffix());
+        let expires = Timestamp::now().saturating_add(duration);
         let expires = expires.unwrap_or(Timestamp::MAX);
         let expires = format!("{expires:.0}");
         let request = CreateRequest {
@@ -40,25 +39,27 @@ impl Lease {
             labels: HashMap::from([(EXPIRES.to_owned(), expires)]),
         };
         let mut leases = session.leases();
-        session.ask(leases.create(request)).await?;
-        let under = session.under(&id);
-        Ok((Self { id }, under))
+        session.call(leases.create(request)).await?;
+        let leased = session.with_lease(&id);
+        Ok((Self { id }, leased))
     }
 
-    /// Ends it after all was done.
+    /// Deletes the lease after success.
     pub(super) async fn release(self, session: &Session) -> Result<(), DriverError> {
-        self.delete(session, false).await.if_there().map(drop)
+        self.delete(session, false).await.if_found().map(drop)
     }
 
-    /// Ends it after something failed, and waits until what was half made is gone. That this may
-    /// fail too is not told: the first error is the one to know, and the lease ends by itself.
+    /// Deletes the lease after a failure and waits for the garbage collection. Its own failure is
+    /// ignored: the first error counts, and the lease expires.
     pub(super) async fn discard(self, session: &Session) {
         let _ = self.delete(session, true).await;
     }
 
-    async fn delete(self, session: &Session, sync: bool) -> Result<(), Fault> {
+    async fn delete(self, session: &Session, sync: bool) -> Result<(), CallError> {
         let request = DeleteRequest { id: self.id, sync };
         let mut leases = session.leases();
-        session.ask_for(COLLECTION, leases.delete(request)).await
+        session
+            .call_within(COLLECTION, leases.delete(request))
+            .await
     }
 }

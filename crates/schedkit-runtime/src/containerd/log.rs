@@ -1,10 +1,9 @@
-//! What a scheduler wrote: one file a container, in a folder of ours. Called by `task` and
-//! `output`.
+//! The output of a scheduler: one file per container. Called by `task`.
 //!
-//! containerd's shim opens it to append, once for each stream: in the order in which it came is
-//! worth more than to know which line was an error. Given one path for both, or a `file://`
-//! address, it opens the file once and closes it when the first stream ends, and the last words of
-//! the other are lost. So it gets two spellings of one path.
+//! containerd's shim appends both streams to the file, so that the order of lines is kept. With the
+//! same path for both, or a `file://` address, the shim opens the file once and closes it when the
+//! first stream ends, and the final output of the other is lost. So it gets two spellings of one
+//! path.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read};
@@ -13,10 +12,8 @@ use std::path::{Path, PathBuf};
 
 use crate::driver::DriverError;
 
-/// Bytes at a time.
-const PIECE: usize = 64 * 1024;
+const CHUNK: usize = 64 * 1024;
 
-/// The file of one container.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
     path: PathBuf,
@@ -29,19 +26,18 @@ impl Log {
         Self { path }
     }
 
-    /// As containerd is told of it for what the process says.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn stdout_path(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// The same file for what it complains of.
-    pub(super) fn complaints(&self) -> String {
+    /// The same file, spelled differently.
+    pub(super) fn stderr_path(&self) -> String {
         format!("/.{}", self.path.display())
     }
 
-    /// An empty file that only root can read, whatever was there.
-    pub(super) fn begin(&self) -> Result<(), DriverError> {
-        let begin = || {
+    /// Replaces the file with an empty one that only root can read.
+    pub(super) fn reset(&self) -> Result<(), DriverError> {
+        let reset = || {
             let folder = self.path.parent().unwrap_or(Path::new("/"));
             fs::DirBuilder::new()
                 .recursive(true)
@@ -53,36 +49,41 @@ impl Log {
             let file = options.open(&self.path)?;
             file.set_permissions(Permissions::from_mode(0o600))
         };
-        begin().map_err(|source| self.failed(source))
+        reset().map_err(|source| self.failed(source))
     }
 
-    /// Reads from a place on, and gives the place to go on from. A file that is not there is an
-    /// empty one: others have started the container.
-    pub(super) fn read(&self, from: u64, take: &mut dyn FnMut(&[u8])) -> Result<u64, DriverError> {
-        self.pour(from, take).map_err(|source| self.failed(source))
+    /// Reads from an offset on and returns the new offset. A missing file counts as empty: others have
+    /// started the container.
+    pub(super) fn read(
+        &self,
+        from: u64,
+        on_output: &mut dyn FnMut(&[u8]),
+    ) -> Result<u64, DriverError> {
+        self.try_read(from, on_output)
+            .map_err(|source| self.failed(source))
     }
 
-    fn pour(&self, from: u64, take: &mut dyn FnMut(&[u8])) -> io::Result<u64> {
+    fn try_read(&self, from: u64, on_output: &mut dyn FnMut(&[u8])) -> io::Result<u64> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(from),
             Err(error) => return Err(error),
         };
         io::Seek::seek(&mut file, io::SeekFrom::Start(from))?;
-        let mut buffer = vec![0; PIECE];
-        let mut place = from;
+        let mut buffer = vec![0; CHUNK];
+        let mut offset = from;
         loop {
             match file.read(&mut buffer)? {
-                0 => return Ok(place),
+                0 => return Ok(offset),
                 length => {
-                    take(&buffer[..length]);
-                    place += length as u64;
+                    on_output(&buffer[..length]);
+                    offset += length as u64;
                 }
             }
         }
     }
 
-    /// Removes the file; that there is none is fine.
+    /// A missing file is no error.
     pub(super) fn remove(&self) -> Result<(), DriverError> {
         self.remove_file().map_err(|source| self.failed(source))
     }
@@ -94,8 +95,8 @@ impl Log {
         }
     }
 
-    /// Whether a shim still writes into it: the process is gone, its last words may be on their
-    /// way. Where shims cannot be looked at, nobody does.
+    /// Whether a shim still has the file open: the process has exited, and its final output may not
+    /// have been written yet. False where the shims cannot be read.
     pub(super) fn is_written(&self, proc: &Path) -> bool {
         let processes = fs::read_dir(proc).into_iter().flatten().flatten();
         let mut shims = processes.filter(|process| {
@@ -120,21 +121,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_is_read_on_from_where_one_was() {
+    fn a_log_is_read_from_an_offset() {
         let folder = tempfile::tempdir().unwrap();
         let log = Log::of(&folder.path().join("logs"), "a");
         assert_eq!(log.read(0, &mut |_| panic!("nothing yet")).unwrap(), 0);
-        log.begin().unwrap();
+        log.reset().unwrap();
         fs::write(&log.path, "one").unwrap();
-        let mut heard = Vec::new();
-        let place = log
-            .read(0, &mut |piece| heard.extend_from_slice(piece))
+        let mut output = Vec::new();
+        let offset = log
+            .read(0, &mut |chunk| output.extend_from_slice(chunk))
             .unwrap();
         fs::write(&log.path, "one two").unwrap();
-        log.read(place, &mut |piece| heard.extend_from_slice(piece))
+        log.read(offset, &mut |chunk| output.extend_from_slice(chunk))
             .unwrap();
-        assert_eq!(heard, b"one two");
-        log.begin().unwrap();
+        assert_eq!(output, b"one two");
+        log.reset().unwrap();
         assert_eq!(fs::read(&log.path).unwrap(), b"");
         let mode = fs::metadata(&log.path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn only_shims_are_looked_at() {
+    fn only_shims_count() {
         let folder = tempfile::tempdir().unwrap();
         let log = Log::of(folder.path(), "a");
         let proc = folder.path().join("proc");

@@ -1,53 +1,52 @@
-//! An image's way into containerd, from top to bottom: look, fetch, unpack, record. containerd
-//! itself asks no registry; what comes in has passed our own client, digest by digest.
+//! Pulls an image into containerd: check the store, fetch, unpack, create the image record.
+//! containerd itself uses no registry: our client fetches everything and checks each digest.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jiff::SignedDuration;
 use schedkit_core::PinnedRef;
-use schedkit_image::registry::{Client, Descriptor, Registry, RegistryError};
+use schedkit_image::registry::{Client, Descriptor, Problem, Registry, RegistryError};
 
 use super::api::images::{CreateImageRequest, Image, UpdateImageRequest};
 use super::api::types;
+use super::call_error::CallResult;
 use super::chain::chain_ids;
-use super::fault::Absence;
 use super::lease::Lease;
-use super::parts::{self, Document, Parts, Wanted};
+use super::parts::{self, Document, PartRef, Parts};
 use super::session::Session;
-use super::upload::{Standing, Upload};
+use super::upload::{BlobState, Upload};
 use super::{snapshotter, store, unpack};
-use crate::driver::{DriverError, Progress, Pulled};
+use crate::driver::{DriverError, PullProgress, Pulled};
 
-/// A lease outlasts the slowest pull that the registry client has patience for.
-const SHORTEST_LEASE: SignedDuration = SignedDuration::from_hours(1);
-const SLOWEST: u64 = 64 * 1024;
+/// The lease must outlast the slowest pull that the registry client allows.
+const MIN_LEASE: SignedDuration = SignedDuration::from_hours(1);
+const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
 
-/// Where an image comes from and goes to.
 #[derive(Debug)]
 pub(super) struct Pull<'a> {
     pub(super) session: &'a Session,
     pub(super) registry: &'a Client,
     pub(super) image: &'a PinnedRef,
-    /// Bytes that all layers may have together.
+    /// For the bytes of all layers together.
     pub(super) limit: u64,
 }
 
 impl Pull<'_> {
     pub(super) async fn run(
         &self,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Pulled, DriverError> {
         let snapshotter = snapshotter::choose(self.session).await?;
-        let there = store::find(self.session, self.image, snapshotter).await?;
-        if there.is_some() {
+        let stored = store::find(self.session, self.image, snapshotter).await?;
+        if stored.is_some() {
             return Ok(Pulled::Cached);
         }
-        let parts = self.ask_for_parts().await?;
-        let seconds = i64::try_from(parts.size() / SLOWEST).unwrap_or(i64::MAX);
-        let lasts = SHORTEST_LEASE.saturating_add(SignedDuration::from_secs(seconds));
-        let (lease, under) = Lease::take(self.session, lasts).await?;
-        match self.bring(&under, &parts, snapshotter, progress).await {
+        let parts = self.fetch_parts().await?;
+        let seconds = i64::try_from(parts.size() / MIN_BYTES_PER_SECOND).unwrap_or(i64::MAX);
+        let duration = MIN_LEASE.saturating_add(SignedDuration::from_secs(seconds));
+        let (lease, leased) = Lease::take(self.session, duration).await?;
+        match self.store(&leased, &parts, snapshotter, progress).await {
             Ok(()) => {
                 lease.release(self.session).await?;
                 Ok(Pulled::Fetched)
@@ -59,83 +58,85 @@ impl Pull<'_> {
         }
     }
 
-    /// All that is small, from the registry, before anything is made.
-    async fn ask_for_parts(&self) -> Result<Parts, DriverError> {
+    /// Fetches everything but the layers, before anything is written to containerd.
+    async fn fetch_parts(&self) -> Result<Parts, DriverError> {
         let repository = self.image.repository();
-        let fetch = async |wanted: Wanted<'_>| {
-            let answer: Result<Bytes, RegistryError> = match wanted {
-                Wanted::Document(digest) => {
+        let fetch = async |part: PartRef<'_>| {
+            let response: Result<Bytes, RegistryError> = match part {
+                PartRef::Document(digest) => {
                     let document = PinnedRef::new(repository.clone(), digest.clone());
-                    let answer = self.registry.manifest(&document).await;
-                    answer.map(|document| document.bytes)
+                    let response = self.registry.manifest(&document).await;
+                    response.map(|document| document.bytes)
                 }
-                Wanted::Blob(blob) => {
-                    let limit = store::BIGGEST_DOCUMENT;
+                PartRef::Blob(blob) => {
+                    let limit = store::MAX_DOCUMENT;
                     self.registry.blob(repository, blob, limit).await
                 }
             };
-            answer.map(Some).map_err(|source| self.no_answer(source))
+            response
+                .map(Some)
+                .map_err(|source| self.registry_error(source))
         };
         let parts = parts::gather(self.image, fetch).await?;
-        let nothing = || parts::broken(self.image, "the registry gave nothing");
+        let nothing = || parts::invalid(self.image, "the registry returned nothing");
         let parts = parts.ok_or_else(nothing)?;
         if parts.size() > self.limit {
-            return Err(self.no_answer(RegistryError::TooBig {
-                what: self.image.to_string(),
-                host: repository.host().to_string(),
-                limit: self.limit,
-            }));
+            return Err(self.registry_error(RegistryError::new(
+                self.image.to_string(),
+                repository.host().as_str(),
+                Problem::TooBig { limit: self.limit },
+            )));
         }
         Ok(parts)
     }
 
-    /// The image's record is last: whoever finds one finds all of it.
-    async fn bring(
+    /// The image record is written last: an image that has one is complete.
+    async fn store(
         &self,
-        under: &Session,
+        leased: &Session,
         parts: &Parts,
         snapshotter: &str,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<(), DriverError> {
         let manifest_labels = parts.manifest_labels();
         match &parts.chosen {
             Some(chosen) => {
-                put(under, &parts.root, parts.index_labels()).await?;
-                put(under, chosen, manifest_labels).await?;
+                put(leased, &parts.root, parts.index_labels()).await?;
+                put(leased, chosen, manifest_labels).await?;
             }
-            None => put(under, &parts.root, manifest_labels).await?,
+            None => put(leased, &parts.root, manifest_labels).await?,
         }
         let chain = chain_ids(parts.config.diff_ids());
         let snapshot = chain.last().map(|top| {
             let key = format!("containerd.io/gc.ref.snapshot.{snapshotter}");
             (key, top.to_string())
         });
-        put(under, &parts.config_blob, snapshot.into_iter().collect()).await?;
-        self.layers(under, parts, progress).await?;
-        unpack::unpack(under, self.image, parts, snapshotter).await?;
-        self.record(under, parts).await
+        put(leased, &parts.config_blob, snapshot.into_iter().collect()).await?;
+        self.layers(leased, parts, progress).await?;
+        unpack::unpack(leased, self.image, parts, snapshotter).await?;
+        self.record(leased, parts).await
     }
 
     async fn layers(
         &self,
-        under: &Session,
+        leased: &Session,
         parts: &Parts,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<(), DriverError> {
         let total = parts.size();
         let mut done = 0;
-        progress(Progress::Bytes { received: 0, total });
+        progress(PullProgress::Bytes { received: 0, total });
         for (layer, diff_id) in parts.layers.iter().zip(parts.config.diff_ids()) {
             let uncompressed = "containerd.io/uncompressed".to_owned();
             let labels = BTreeMap::from([(uncompressed, diff_id.to_string())]);
-            self.layer(under, layer, labels, &mut |received| {
+            self.layer(leased, layer, labels, &mut |received| {
                 let received = done + received;
-                progress(Progress::Bytes { received, total });
+                progress(PullProgress::Bytes { received, total });
             })
             .await?;
             done += layer.size;
         }
-        progress(Progress::Bytes {
+        progress(PullProgress::Bytes {
             received: total,
             total,
         });
@@ -144,31 +145,31 @@ impl Pull<'_> {
 
     async fn layer(
         &self,
-        under: &Session,
+        leased: &Session,
         layer: &Descriptor,
         labels: BTreeMap<String, String>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), DriverError> {
-        let begun = Upload::begin(under, &layer.digest, layer.size, labels).await?;
+        let begun = Upload::begin(leased, &layer.digest, layer.size, labels).await?;
         let mut upload = match begun {
-            (_, Standing::Kept) => return Ok(()),
-            (upload, Standing::Wanted) => upload,
+            (_, BlobState::Present) => return Ok(()),
+            (upload, BlobState::Missing) => upload,
         };
         let repository = self.image.repository();
-        let told = |now: schedkit_image::registry::Progress| progress(now.received);
+        let report = |now: schedkit_image::registry::Progress| progress(now.received);
         let fetched = self
             .registry
-            .fetch(repository, layer, layer.size, &mut upload, told);
+            .fetch(repository, layer, layer.size, &mut upload, report);
         match fetched.await {
             Ok(()) => Ok(()),
             Err(source) => {
-                let failure = upload.give_up().await;
-                Err(failure.unwrap_or_else(|| self.no_answer(source)))
+                let failure = upload.discard().await;
+                Err(failure.unwrap_or_else(|| self.registry_error(source)))
             }
         }
     }
 
-    async fn record(&self, under: &Session, parts: &Parts) -> Result<(), DriverError> {
+    async fn record(&self, leased: &Session, parts: &Parts) -> Result<(), DriverError> {
         let target = types::Descriptor {
             media_type: parts.root.media_type.clone(),
             digest: parts.root.digest.to_string(),
@@ -182,11 +183,11 @@ impl Pull<'_> {
         let create = CreateImageRequest {
             image: image.clone(),
         };
-        let mut images = under.images();
-        if under
-            .ask(images.create(create))
+        let mut images = leased.images();
+        if leased
+            .call(images.create(create))
             .await
-            .unless_there()?
+            .unless_exists()?
             .is_some()
         {
             return Ok(());
@@ -196,11 +197,11 @@ impl Pull<'_> {
             image,
             update_mask: Some(prost_types::FieldMask { paths }),
         };
-        under.ask(images.update(update)).await?;
+        leased.call(images.update(update)).await?;
         Ok(())
     }
 
-    fn no_answer(&self, source: RegistryError) -> DriverError {
+    fn registry_error(&self, source: RegistryError) -> DriverError {
         DriverError::Registry {
             image: self.image.to_string(),
             source: Box::new(source),
@@ -208,17 +209,17 @@ impl Pull<'_> {
     }
 }
 
-/// A small part. What is there already may lack the labels that keep the rest.
+/// Stores a document. If it exists already, it gets the labels that keep its parts.
 async fn put(
-    under: &Session,
+    leased: &Session,
     document: &Document,
     labels: BTreeMap<String, String>,
 ) -> Result<(), DriverError> {
     let Document { digest, bytes, .. } = document;
     let size = bytes.len() as u64;
-    match Upload::begin(under, digest, size, labels.clone()).await? {
-        (_, Standing::Kept) if labels.is_empty() => Ok(()),
-        (_, Standing::Kept) => Ok(store::label(under, digest, labels).await?),
-        (upload, Standing::Wanted) => upload.put(bytes).await,
+    match Upload::begin(leased, digest, size, labels.clone()).await? {
+        (_, BlobState::Present) if labels.is_empty() => Ok(()),
+        (_, BlobState::Present) => Ok(store::label(leased, digest, labels).await?),
+        (upload, BlobState::Missing) => upload.put(bytes).await,
     }
 }

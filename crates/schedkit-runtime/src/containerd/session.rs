@@ -1,5 +1,5 @@
-//! A conversation with containerd: one connection, one namespace, perhaps one lease, and a limit
-//! on every wait. Called by everything in this room that asks containerd something.
+//! Calls to containerd over one connection, in one namespace, optionally under a lease. Every call has
+//! a timeout. Used by all other files of the driver.
 
 use std::future::Future;
 use std::io;
@@ -24,83 +24,85 @@ use super::api::leases::leases_client::LeasesClient;
 use super::api::snapshots::snapshots_client::SnapshotsClient;
 use super::api::tasks::tasks_client::TasksClient;
 use super::api::version::version_client::VersionClient;
-use super::fault::{self, Fault};
+use super::call_error::{self, CallError};
 use crate::driver::{DriverError, Runtime};
 
-/// For a connection, and for the first word.
-const GREETING: Duration = Duration::from_secs(10);
-/// For an answer that needs a look into a database or a process to be made, on a machine that may
-/// be busy.
-pub(super) const ANSWER: Duration = Duration::from_secs(60);
-/// As large as containerd itself makes its answers.
-const BIGGEST_ANSWER: usize = 16 << 20;
+/// For connecting, and for the first response.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// For a response, on a machine that may be busy.
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// containerd's own limit for its responses.
+const MAX_RESPONSE: usize = 16 << 20;
 
-type Wire = InterceptedService<Channel, Words>;
+/// The namespace of schedctl's containers.
+pub(super) const NAMESPACE: &str = "schedkit";
 
-/// containerd's own name for itself.
+type Transport = InterceptedService<Channel, CallMetadata>;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct ContainerdVersion {
     /// Such as `1.7.24`.
     pub version: String,
-    /// The commit it was built from.
+    /// The commit that it was built from.
     pub revision: String,
 }
 
-/// Calls that serve one purpose.
+/// Calls that belong to one operation of the driver.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     channel: Channel,
-    words: Words,
+    metadata: CallMetadata,
     attempt: String,
 }
 
-/// What goes with every call.
+/// Sent with every call.
 #[derive(Clone, Debug)]
-pub(super) struct Words {
+pub(super) struct CallMetadata {
     namespace: &'static str,
     lease: Option<MetadataValue<Ascii>>,
 }
 
-impl Interceptor for Words {
+impl Interceptor for CallMetadata {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        let words = request.metadata_mut();
+        let metadata = request.metadata_mut();
         let namespace = MetadataValue::from_static(self.namespace);
-        words.insert("containerd-namespace", namespace);
+        metadata.insert("containerd-namespace", namespace);
         if let Some(lease) = &self.lease {
-            words.insert("containerd-lease", lease.clone());
+            metadata.insert("containerd-lease", lease.clone());
         }
         Ok(request)
     }
 }
 
-/// Connects, and asks who is there.
-pub(super) async fn connect(socket: &Path) -> Result<(Channel, Version), DriverError> {
+/// Connects and reads the version.
+pub(super) async fn connect(socket: &Path) -> Result<(Channel, ContainerdVersion), DriverError> {
     reach(socket).await?;
-    let place = socket.to_owned();
-    let connector = tower::service_fn(move |_: Uri| open(place.clone()));
-    // The address is never looked at; the socket is.
+    let path = socket.to_owned();
+    let connector = tower::service_fn(move |_: Uri| open(path.clone()));
+    // The address is not used: the connector opens the socket.
     let endpoint = Endpoint::from_static("http://containerd.invalid");
     let channel = endpoint.connect_with_connector_lazy(connector);
     let mut client = VersionClient::new(channel.clone());
-    let answer = timeout(GREETING, client.version(())).await;
-    let answer = answer.map_err(|_| Fault::too_slow("say which version it is", GREETING))?;
-    let answer = answer.map_err(|status| fault::stranger(&status, socket))?;
-    let answer = answer.into_inner();
-    let version = Version {
-        version: schedkit_core::foreign::brief(&answer.version),
-        revision: schedkit_core::foreign::brief(&answer.revision),
+    let response = timeout(CONNECT_TIMEOUT, client.version(())).await;
+    let response =
+        response.map_err(|_| CallError::timeout("report its version", CONNECT_TIMEOUT))?;
+    let response = response.map_err(|status| call_error::wrong_service(&status, socket))?;
+    let response = response.into_inner();
+    let version = ContainerdVersion {
+        version: schedkit_core::sanitize::brief(&response.version),
+        revision: schedkit_core::sanitize::brief(&response.revision),
     };
     Ok((channel, version))
 }
 
-/// That nobody listens is found out here: inside a channel the reason is hard to come by.
+/// Checks that a service listens: a channel does not return the reason when none does.
 async fn reach(socket: &Path) -> Result<(), DriverError> {
     let unreachable = |source| DriverError::Unreachable {
         runtime: Runtime::Containerd,
         socket: socket.to_owned(),
         source,
     };
-    let reached = timeout(GREETING, UnixStream::connect(socket)).await;
+    let reached = timeout(CONNECT_TIMEOUT, UnixStream::connect(socket)).await;
     let reached = reached.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     reached.map(drop).map_err(unreachable)
 }
@@ -110,90 +112,88 @@ async fn open(socket: PathBuf) -> io::Result<TokioIo<UnixStream>> {
 }
 
 impl Session {
-    /// `attempt` is what all of it is for, as the end of a sentence: "pull x".
+    /// `attempt` is a verb phrase for errors: "pull x".
     pub(super) fn new(channel: Channel, namespace: &'static str, attempt: String) -> Self {
         let lease = None;
-        let words = Words { namespace, lease };
+        let metadata = CallMetadata { namespace, lease };
         Self {
             channel,
-            words,
+            metadata,
             attempt,
         }
     }
 
-    /// The same, with everything that is made being held by a lease.
-    pub(super) fn under(&self, lease: &str) -> Self {
+    /// The same session, with new objects kept by a lease.
+    pub(super) fn with_lease(&self, lease: &str) -> Self {
         let mut session = self.clone();
-        session.words.lease = lease.parse().ok();
+        session.metadata.lease = lease.parse().ok();
         session
     }
 
-    /// What it is for.
     pub(super) fn attempt(&self) -> &str {
         &self.attempt
     }
 
-    /// One call, answered within the usual time.
-    pub(super) async fn ask<T>(
+    /// One call with the default timeout.
+    pub(super) async fn call<T>(
         &self,
         call: impl Future<Output = Result<Response<T>, Status>>,
-    ) -> Result<T, Fault> {
-        self.ask_for(ANSWER, call).await
+    ) -> Result<T, CallError> {
+        self.call_within(CALL_TIMEOUT, call).await
     }
 
-    /// One call, answered within a time.
-    pub(super) async fn ask_for<T>(
+    pub(super) async fn call_within<T>(
         &self,
         limit: Duration,
         call: impl Future<Output = Result<Response<T>, Status>>,
-    ) -> Result<T, Fault> {
-        let answer = timeout(limit, call).await;
-        let answer = answer.map_err(|_| Fault::too_slow(&self.attempt, limit))?;
-        let answer = answer.map_err(|status| Fault::new(&status, &self.attempt))?;
-        Ok(answer.into_inner())
+    ) -> Result<T, CallError> {
+        let response = timeout(limit, call).await;
+        let response = response.map_err(|_| CallError::timeout(&self.attempt, limit))?;
+        let response = response.map_err(|status| CallError::new(&status, &self.attempt))?;
+        Ok(response.into_inner())
     }
 
-    /// It answered, and said no.
-    pub(super) fn refused(&self, said: String) -> DriverError {
+    pub(super) fn refused(&self, message: String) -> DriverError {
         DriverError::Refused {
             runtime: Runtime::Containerd,
             attempt: self.attempt.clone(),
-            said,
+            message,
         }
     }
 
-    pub(super) fn containers(&self) -> ContainersClient<Wire> {
-        let client = ContainersClient::with_interceptor(self.channel.clone(), self.words.clone());
-        client.max_decoding_message_size(BIGGEST_ANSWER)
+    pub(super) fn containers(&self) -> ContainersClient<Transport> {
+        let client =
+            ContainersClient::with_interceptor(self.channel.clone(), self.metadata.clone());
+        client.max_decoding_message_size(MAX_RESPONSE)
     }
 
-    pub(super) fn content(&self) -> ContentClient<Wire> {
-        let client = ContentClient::with_interceptor(self.channel.clone(), self.words.clone());
-        client.max_decoding_message_size(BIGGEST_ANSWER)
+    pub(super) fn content(&self) -> ContentClient<Transport> {
+        let client = ContentClient::with_interceptor(self.channel.clone(), self.metadata.clone());
+        client.max_decoding_message_size(MAX_RESPONSE)
     }
 
-    pub(super) fn diff(&self) -> DiffClient<Wire> {
-        DiffClient::with_interceptor(self.channel.clone(), self.words.clone())
+    pub(super) fn diff(&self) -> DiffClient<Transport> {
+        DiffClient::with_interceptor(self.channel.clone(), self.metadata.clone())
     }
 
-    pub(super) fn images(&self) -> ImagesClient<Wire> {
-        ImagesClient::with_interceptor(self.channel.clone(), self.words.clone())
+    pub(super) fn images(&self) -> ImagesClient<Transport> {
+        ImagesClient::with_interceptor(self.channel.clone(), self.metadata.clone())
     }
 
-    pub(super) fn introspection(&self) -> IntrospectionClient<Wire> {
-        IntrospectionClient::with_interceptor(self.channel.clone(), self.words.clone())
+    pub(super) fn introspection(&self) -> IntrospectionClient<Transport> {
+        IntrospectionClient::with_interceptor(self.channel.clone(), self.metadata.clone())
     }
 
-    pub(super) fn leases(&self) -> LeasesClient<Wire> {
-        LeasesClient::with_interceptor(self.channel.clone(), self.words.clone())
+    pub(super) fn leases(&self) -> LeasesClient<Transport> {
+        LeasesClient::with_interceptor(self.channel.clone(), self.metadata.clone())
     }
 
-    pub(super) fn snapshots(&self) -> SnapshotsClient<Wire> {
-        SnapshotsClient::with_interceptor(self.channel.clone(), self.words.clone())
+    pub(super) fn snapshots(&self) -> SnapshotsClient<Transport> {
+        SnapshotsClient::with_interceptor(self.channel.clone(), self.metadata.clone())
     }
 
-    pub(super) fn tasks(&self) -> TasksClient<Wire> {
-        let client = TasksClient::with_interceptor(self.channel.clone(), self.words.clone());
-        client.max_decoding_message_size(BIGGEST_ANSWER)
+    pub(super) fn tasks(&self) -> TasksClient<Transport> {
+        let client = TasksClient::with_interceptor(self.channel.clone(), self.metadata.clone());
+        client.max_decoding_message_size(MAX_RESPONSE)
     }
 }

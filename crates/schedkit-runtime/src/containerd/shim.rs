@@ -1,21 +1,21 @@
-//! The process that containerd starts for each container, the shim. containerd forgets one whose
-//! maker is cut off before the shim has told where it listens; then nobody but us ends it.
+//! Ends shims (the process that containerd starts for each container) that containerd does not know:
+//! those whose client disconnected before the shim had reported its socket.
 
 use std::fs;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::NAMESPACE;
+use super::session::NAMESPACE;
 use crate::container::ContainerId;
 
-/// As much of its name as the kernel keeps.
+/// As much of its name as the kernel has in `comm`.
 const PROGRAM: &[u8] = b"containerd-shim";
-/// What containerd has the same program do beside serving; `delete` tidies up after a dead shim.
-const ERRANDS: [&[u8]; 2] = [b"start", b"delete"];
+/// Commands of the same program that are not a running shim; `delete` cleans up after a dead one.
+const COMMANDS: [&[u8]; 2] = [b"start", b"delete"];
 
-/// Ends what was started for a container of which containerd knows no process. What cannot be seen
-/// or ended stays: it does nothing but wait.
-pub(super) fn end_forgotten(id: &ContainerId) {
+/// Kills the shim of a container for which containerd has no task. A shim that cannot be read or
+/// killed stays: it only waits.
+pub(super) fn kill_orphaned(id: &ContainerId) {
     let Ok(processes) = fs::read_dir("/proc") else {
         return;
     };
@@ -27,31 +27,31 @@ pub(super) fn end_forgotten(id: &ContainerId) {
         let Some(pid) = pid.and_then(Pid::from_raw) else {
             continue;
         };
-        // A command line can be read only when its process is not busy with its memory.
-        let is_it = || {
+        // Reading a command line blocks while its process changes its memory map.
+        let is_shim = || {
             let name = fs::read(process.path().join("comm"));
             name.is_ok_and(|name| name.trim_ascii_end() == PROGRAM)
                 && fs::read(process.path().join("cmdline")).is_ok_and(|line| serves(&line, id))
         };
-        // Held before it is looked at a second time: a number may have passed to another process.
-        if is_it()
-            && let Ok(held) = pidfd_open(pid, PidfdFlags::empty())
-            && is_it()
+        // Checked again through a pidfd: the pid may belong to another process now.
+        if is_shim()
+            && let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty())
+            && is_shim()
         {
-            let _ = pidfd_send_signal(held, Signal::KILL);
+            let _ = pidfd_send_signal(pidfd, Signal::KILL);
         }
     }
 }
 
-/// Whether a command line of the program is that of a container's shim.
+/// Whether this is the command line of the container's shim.
 fn serves(line: &[u8], id: &ContainerId) -> bool {
-    let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-    let says = |name: &str, value: &str| {
+    let args: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+    let has_flag = |name: &str, value: &str| {
         let pair = [name.as_bytes(), value.as_bytes()];
-        words.windows(2).any(|words| words == pair)
+        args.windows(2).any(|args| args == pair)
     };
-    let errand = words.iter().any(|word| ERRANDS.contains(word));
-    says("-namespace", NAMESPACE) && says("-id", id.as_str()) && !errand
+    let is_command = args.iter().any(|arg| COMMANDS.contains(arg));
+    has_flag("-namespace", NAMESPACE) && has_flag("-id", id.as_str()) && !is_command
 }
 
 #[cfg(test)]
@@ -70,8 +70,8 @@ mod tests {
             (format!("{line}-bundle /y delete"), false),
             (String::new(), false),
         ] {
-            let words = line.replace(' ', "\0");
-            assert_eq!(serves(words.as_bytes(), &id), expected, "{line}");
+            let args = line.replace(' ', "\0");
+            assert_eq!(serves(args.as_bytes(), &id), expected, "{line}");
         }
     }
 }

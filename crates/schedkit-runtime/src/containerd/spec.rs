@@ -1,18 +1,15 @@
-//! What is to run, in the words of the OCI runtime specification. Pure; called by `create`.
+//! The OCI runtime specification of a container. Pure; called by `create`.
 //!
-//! A scheduler is part of the kernel for as long as it is attached, so its container keeps
-//! nothing from it: all capabilities and devices, no seccomp, no AppArmor, `/sys` and the cgroups
-//! writable, the host's processes in sight. Its own are the namespaces for which it has no use:
-//! with a network of its own, which has no way out, it can neither be reached nor call anybody,
-//! and no CNI plugin is needed. Cgroups are the host's: schedulers that go by cgroup must see them
-//! as they are.
+//! An attached scheduler is part of the kernel, so its container is not confined: all capabilities
+//! and devices, no seccomp, no AppArmor, `/sys` and the cgroups writable, the host's PID namespace. It
+//! has its own network namespace, without any connection, so that no CNI plugin is needed. Cgroups
+//! are the host's, because some schedulers use them.
 
 use serde_json::{Value, json};
 
-use super::host::{Device, Host, Kind};
+use super::host::{Device, DeviceKind, Host};
 use crate::mounts::{Access, Mount};
 
-/// What a process is made of.
 #[derive(Debug)]
 pub(super) struct Process<'a> {
     pub(super) args: &'a [String],
@@ -20,9 +17,8 @@ pub(super) struct Process<'a> {
     pub(super) cwd: &'a str,
 }
 
-/// The specification of a container.
 pub(super) fn spec(id: &str, process: &Process<'_>, host: &Host) -> Value {
-    let mut mounts = usual_mounts();
+    let mut mounts = default_mounts();
     mounts.extend(host.mounts.iter().map(bind));
     let devices: Vec<_> = host.devices.iter().map(device).collect();
     json!({
@@ -52,10 +48,10 @@ pub(super) fn spec(id: &str, process: &Process<'_>, host: &Host) -> Value {
     })
 }
 
-fn usual_mounts() -> Vec<Value> {
-    let mount = |place: &str, kind: &str, options: &[&str]| {
+fn default_mounts() -> Vec<Value> {
+    let mount = |path: &str, kind: &str, options: &[&str]| {
         let options = json!(options);
-        json!({"destination": place, "type": kind, "source": kind, "options": options})
+        json!({"destination": path, "type": kind, "source": kind, "options": options})
     };
     vec![
         mount("/proc", "proc", &["nosuid", "noexec", "nodev"]),
@@ -100,7 +96,7 @@ fn bind(mount: &Mount) -> Value {
         "destination": mount.path,
         "type": "bind",
         "source": mount.path,
-        // A file system that the host mounts there later is seen as well.
+        // File systems that the host mounts there later are visible, too.
         "options": ["rbind", "rslave", access],
     })
 }
@@ -115,8 +111,8 @@ fn device(device: &Device) -> Value {
         owner: (uid, gid),
     } = device;
     let kind = match kind {
-        Kind::Block => "b",
-        Kind::Character => "c",
+        DeviceKind::Block => "b",
+        DeviceKind::Character => "c",
     };
     json!({
         "path": path, "type": kind, "major": major, "minor": minor,
@@ -129,13 +125,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_specification_is_the_one_we_looked_at() {
+    fn the_specification_equals_the_golden_file() {
         let host = Host {
             capabilities: vec!["CAP_SYS_ADMIN".to_owned(), "CAP_BPF".to_owned()],
             devices: vec![
                 Device {
                     path: "/dev/null".into(),
-                    kind: Kind::Character,
+                    kind: DeviceKind::Character,
                     major: 1,
                     minor: 3,
                     mode: 0o666,
@@ -143,7 +139,7 @@ mod tests {
                 },
                 Device {
                     path: "/dev/mapper/x".into(),
-                    kind: Kind::Block,
+                    kind: DeviceKind::Block,
                     major: 253,
                     minor: 0,
                     mode: 0o660,
@@ -166,14 +162,14 @@ mod tests {
             env: &["PATH=/".to_owned()],
             cwd: "/work",
         };
-        let made = spec("schedkit-scx-1", &process, &host);
+        let actual = spec("schedkit-scx-1", &process, &host);
         let golden = include_str!("spec/golden.json");
         let golden: Value = serde_json::from_str(golden).unwrap();
         assert_eq!(
-            made,
+            actual,
             golden,
             "{}",
-            serde_json::to_string_pretty(&made).unwrap()
+            serde_json::to_string_pretty(&actual).unwrap()
         );
     }
 }

@@ -1,5 +1,4 @@
-//! What containerd has in its content store, and which of it belongs to an image. Called by
-//! `pull` and `create`; never writes more than labels.
+//! Finds an image in containerd's content store. Called by `pull` and `create`; writes only labels.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +8,16 @@ use schedkit_core::{Digest, PinnedRef};
 use super::api::content::{Info, InfoRequest, ReadContentRequest, UpdateRequest};
 use super::api::images::GetImageRequest;
 use super::api::snapshots::StatSnapshotRequest;
+use super::call_error::{CallError, CallResult};
 use super::chain::chain_ids;
-use super::fault::{Absence, Fault};
-use super::parts::{self, Parts, Wanted};
+use super::parts::{self, PartRef, Parts};
 use super::session::Session;
 use crate::driver::DriverError;
 
 /// No index, manifest or configuration is larger.
-pub(super) const BIGGEST_DOCUMENT: usize = 4 << 20;
+pub(super) const MAX_DOCUMENT: usize = 4 << 20;
 
-/// An image that is all here: documents, layers, unpacked. Nothing, when anything is missing.
+/// An image that is complete and unpacked; `None` when anything is missing.
 pub(super) async fn find(
     session: &Session,
     image: &PinnedRef,
@@ -27,15 +26,15 @@ pub(super) async fn find(
     if !is_recorded(session, image).await? {
         return Ok(None);
     }
-    let fetch = async |wanted: Wanted<'_>| match wanted {
-        Wanted::Document(digest) => read(session, digest).await,
-        Wanted::Blob(blob) => read(session, &blob.digest).await,
+    let fetch = async |part: PartRef<'_>| match part {
+        PartRef::Document(digest) => read(session, digest).await,
+        PartRef::Blob(blob) => read(session, &blob.digest).await,
     };
     let Some(parts) = parts::gather(image, fetch).await? else {
         return Ok(None);
     };
     for layer in &parts.layers {
-        if !is_kept(session, &layer.digest).await? {
+        if !is_stored(session, &layer.digest).await? {
             return Ok(None);
         }
     }
@@ -46,24 +45,24 @@ pub(super) async fn find(
     Ok(unpacked.then_some(parts))
 }
 
-/// Whether the name stands for that digest: others may write into this namespace.
+/// Whether the image record has that digest: other clients may write into this namespace.
 async fn is_recorded(session: &Session, image: &PinnedRef) -> Result<bool, DriverError> {
     let name = image.to_string();
     let mut images = session.images();
-    let answer = session.ask(images.get(GetImageRequest { name })).await;
-    let record = answer.if_there()?.and_then(|answer| answer.image);
+    let response = session.call(images.get(GetImageRequest { name })).await;
+    let record = response.if_found()?.and_then(|response| response.image);
     let target = record.and_then(|record| record.target);
     Ok(target.is_some_and(|target| target.digest == image.digest().to_string()))
 }
 
-async fn is_kept(session: &Session, digest: &Digest) -> Result<bool, DriverError> {
+async fn is_stored(session: &Session, digest: &Digest) -> Result<bool, DriverError> {
     let digest = digest.to_string();
     let mut content = session.content();
-    let answer = session.ask(content.info(InfoRequest { digest })).await;
-    Ok(answer.if_there()?.is_some())
+    let response = session.call(content.info(InfoRequest { digest })).await;
+    Ok(response.if_found()?.is_some())
 }
 
-/// Whether there is a snapshot of a layer and all below it; it would not be there without them.
+/// Whether there is a snapshot of this chain id; it implies those of all layers below.
 pub(super) async fn is_unpacked(
     session: &Session,
     snapshotter: &str,
@@ -74,43 +73,43 @@ pub(super) async fn is_unpacked(
         key: chain_id.to_string(),
     };
     let mut snapshots = session.snapshots();
-    let answer = session.ask(snapshots.stat(request)).await;
-    Ok(answer.if_there()?.is_some())
+    let response = session.call(snapshots.stat(request)).await;
+    Ok(response.if_found()?.is_some())
 }
 
-/// A small blob. Nothing, when it is not there.
+/// Reads a document; `None` when it does not exist.
 async fn read(session: &Session, digest: &Digest) -> Result<Option<Bytes>, DriverError> {
     let request = ReadContentRequest {
         digest: digest.to_string(),
         ..ReadContentRequest::default()
     };
     let mut content = session.content();
-    let Some(mut pieces) = session.ask(content.read(request)).await.if_there()? else {
+    let Some(mut chunks) = session.call(content.read(request)).await.if_found()? else {
         return Ok(None);
     };
     let mut bytes = BytesMut::new();
     loop {
-        let piece = async { pieces.message().await.map(tonic::Response::new) };
-        // That the blob is missing can also be the first piece of the answer.
-        let Some(piece) = session.ask(piece).await.if_there()? else {
+        let chunk = async { chunks.message().await.map(tonic::Response::new) };
+        // A missing blob may be reported only with the first message.
+        let Some(chunk) = session.call(chunk).await.if_found()? else {
             return Ok(None);
         };
-        let Some(piece) = piece else {
+        let Some(chunk) = chunk else {
             return Ok(Some(bytes.freeze()));
         };
-        bytes.extend_from_slice(&piece.data);
-        if bytes.len() > BIGGEST_DOCUMENT {
+        bytes.extend_from_slice(&chunk.data);
+        if bytes.len() > MAX_DOCUMENT {
             return Err(session.refused(format!("{digest} is larger than any document")));
         }
     }
 }
 
-/// Adds labels to a blob that is there; those that it has stay.
+/// Adds labels to a blob; the existing ones stay.
 pub(super) async fn label(
     session: &Session,
     digest: &Digest,
     labels: BTreeMap<String, String>,
-) -> Result<(), Fault> {
+) -> Result<(), CallError> {
     let paths = labels.keys().map(|key| format!("labels.{key}")).collect();
     let info = Info {
         digest: digest.to_string(),
@@ -122,5 +121,5 @@ pub(super) async fn label(
         update_mask: Some(prost_types::FieldMask { paths }),
     };
     let mut content = session.content();
-    session.ask(content.update(request)).await.map(drop)
+    session.call(content.update(request)).await.map(drop)
 }

@@ -1,4 +1,4 @@
-//! A container's process: started, listened to, ended. Called by the driver.
+//! Starts and ends a container's process and reads its output. Called by the driver.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,32 +12,29 @@ use super::api::tasks::{
     CreateTaskRequest, DeleteTaskRequest, GetRequest, KillRequest, ResumeTaskRequest, StartRequest,
     WaitRequest,
 };
-use super::fault::{Absence, Fault};
+use super::call_error::{CallError, CallErrorKind, CallResult};
 use super::listing::exit_code;
 use super::log::Log;
 use super::session::Session;
 use super::shim;
 use super::unpack;
 use crate::container::{ContainerId, ExitCode};
-use crate::driver::{After, DriverError, Piece, Runtime, Stream, Until};
+use crate::driver::{After, DriverError, OutputChunk, OutputStream, Runtime, Until};
 
 const SIGKILL: u32 = 9;
 const SIGTERM: u32 = 15;
-/// For a process to be gone after SIGKILL; one that waits for a disk is not at once.
-const DEATH: Duration = Duration::from_secs(30);
-/// Between two looks at a file that grows.
-const LOOK: Duration = Duration::from_millis(100);
-/// For the last words of a process that is gone.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-/// One wait of many for an end that nobody knows.
-const WAIT: Duration = Duration::from_secs(3600);
-/// For containerd to be done with a task that it deletes for somebody who was cut off; it refuses
-/// others meanwhile.
-const OTHERS: Duration = Duration::from_secs(5);
-/// For containerd to be back after a restart.
+/// For a process to exit after SIGKILL; one that waits for a disk takes longer.
+const KILL_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// For the shim to write the final output of a process that has exited.
+const FINAL_OUTPUT: Duration = Duration::from_secs(2);
+/// For one call that waits for an exit; it is repeated.
+const WAIT_CALL: Duration = Duration::from_secs(3600);
+/// For containerd to finish a deletion for a client that disconnected; it refuses others meanwhile.
+const OTHER_DELETION: Duration = Duration::from_secs(5);
+/// For containerd to restart.
 const RESTART: Duration = Duration::from_secs(60);
 
-/// One container, and what it takes to deal with its process.
 #[derive(Debug)]
 pub(super) struct Task<'a> {
     pub(super) session: &'a Session,
@@ -46,7 +43,6 @@ pub(super) struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Starts the process.
     pub(super) async fn start(&self) -> Result<(), DriverError> {
         if self.ready().await? == Status::Running {
             return Ok(());
@@ -55,123 +51,125 @@ impl Task<'_> {
         let mut tasks = self.session.tasks();
         let started = self
             .session
-            .ask(tasks.start(StartRequest { container_id }))
+            .call(tasks.start(StartRequest { container_id }))
             .await;
-        if let Err(fault) = started {
-            // It cannot be started a second time; a task that stays would be in the way.
-            let _ = self.forget().await;
-            return Err(fault.error);
+        if let Err(error) = started {
+            // A task cannot be started a second time, so it is deleted.
+            let _ = self.delete_task().await;
+            return Err(error.driver_error);
         }
         Ok(())
     }
 
-    /// There is a process that waits to be started, with an empty log, or one that runs. One that
-    /// ended before is forgotten.
+    /// Ensures that there is a task, created with an empty log or running. One that has exited is
+    /// replaced.
     pub(super) async fn ready(&self) -> Result<Status, DriverError> {
         if let Some(old) = self.process().await? {
             match old.status() {
                 Status::Created => return Ok(Status::Created),
                 Status::Running | Status::Paused | Status::Pausing => return Ok(Status::Running),
-                Status::Stopped | Status::Unknown => self.forget().await?,
+                Status::Stopped | Status::Unknown => self.delete_task().await?,
             }
         }
         let container = self.container().await?.ok_or_else(|| self.no_container())?;
-        self.log.begin()?;
+        self.log.reset()?;
         let request = MountsRequest {
             snapshotter: container.snapshotter,
             key: container.snapshot_key,
         };
         let mut snapshots = self.session.snapshots();
-        let rootfs = self.session.ask(snapshots.mounts(request)).await?.mounts;
+        let rootfs = self.session.call(snapshots.mounts(request)).await?.mounts;
         let request = CreateTaskRequest {
             container_id: self.id.to_string(),
             rootfs,
-            stdout: self.log.words(),
-            stderr: self.log.complaints(),
+            stdout: self.log.stdout_path(),
+            stderr: self.log.stderr_path(),
         };
         let mut tasks = self.session.tasks();
-        self.session.ask(tasks.create(request)).await?;
+        self.session.call(tasks.create(request)).await?;
         Ok(Status::Created)
     }
 
-    /// Gives what was written, and how it ended if it has.
+    /// Passes on the output and returns the exit code if the process has exited.
     pub(super) async fn output(
         &self,
         until: Until,
         proc: &Path,
-        take: &mut dyn FnMut(Piece<'_>),
+        on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
-        let mut take = |bytes: &[u8]| {
-            let stream = Stream::Out;
-            take(Piece { stream, bytes });
+        let mut on_output = |bytes: &[u8]| {
+            let stream = OutputStream::Stdout;
+            on_output(OutputChunk { stream, bytes });
         };
         self.container().await?.ok_or_else(|| self.no_container())?;
         let Some(process) = self.process().await? else {
-            self.log.read(0, &mut take)?;
+            self.log.read(0, &mut on_output)?;
             return Ok(None);
         };
         let ended = process.status() == Status::Stopped;
-        let mut place = 0;
+        let mut offset = 0;
         let code = match (ended, until) {
             (true, _) => Some(exit_code(process.exit_status)),
             (false, Until::Now) => {
-                self.log.read(place, &mut take)?;
+                self.log.read(offset, &mut on_output)?;
                 return Ok(None);
             }
-            (false, Until::Exit) => self.follow(&mut place, &mut take).await?,
+            (false, Until::Exit) => self.follow(&mut offset, &mut on_output).await?,
         };
-        let end = Instant::now() + LAST_WORDS;
+        let end = Instant::now() + FINAL_OUTPUT;
         while self.log.is_written(proc) && Instant::now() < end {
-            place = self.log.read(place, &mut take)?;
-            sleep(LOOK).await;
+            offset = self.log.read(offset, &mut on_output)?;
+            sleep(POLL_INTERVAL).await;
         }
-        self.log.read(place, &mut take)?;
+        self.log.read(offset, &mut on_output)?;
         Ok(code)
     }
 
     async fn follow(
         &self,
-        place: &mut u64,
-        take: &mut dyn FnMut(&[u8]),
+        offset: &mut u64,
+        on_output: &mut dyn FnMut(&[u8]),
     ) -> Result<Option<ExitCode>, DriverError> {
         loop {
-            let exit = self.exit(WAIT);
+            let exit = self.exit(WAIT_CALL);
             tokio::pin!(exit);
             let exited = loop {
-                *place = self.log.read(*place, take)?;
-                if let Ok(exited) = timeout(LOOK, &mut exit).await {
+                *offset = self.log.read(*offset, on_output)?;
+                if let Ok(exited) = timeout(POLL_INTERVAL, &mut exit).await {
                     break exited;
                 }
             };
-            match exited.map_err(|fault| fault.error) {
+            match exited.map_err(|error| error.driver_error) {
                 Ok(code) => return Ok(code),
-                Err(DriverError::TooSlow { .. }) => {}
-                // A scheduler outlives a containerd that is restarted.
-                Err(DriverError::Cut { .. }) => self.is_back().await?,
+                Err(DriverError::Timeout { .. }) => {}
+                // A scheduler keeps running while containerd restarts.
+                Err(DriverError::Disconnected { .. }) => self.wait_for_containerd().await?,
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Returns once containerd answers again.
-    async fn is_back(&self) -> Result<(), DriverError> {
+    /// Returns once containerd responds again.
+    async fn wait_for_containerd(&self) -> Result<(), DriverError> {
         let end = Instant::now() + RESTART;
         loop {
             match self.process().await {
-                Err(DriverError::Cut { .. }) if Instant::now() < end => sleep(LOOK).await,
-                answer => return answer.map(drop),
+                Err(DriverError::Disconnected { .. }) if Instant::now() < end => {
+                    sleep(POLL_INTERVAL).await
+                }
+                response => return response.map(drop),
             }
         }
     }
 
-    /// Ends the process, and with `After::Remove` all that there is of the container.
+    /// Ends the process; with `After::Remove` also removes the container, its snapshot and its log.
     pub(super) async fn end(&self, grace: Duration, after: After) -> Result<(), DriverError> {
         let container = self.container().await?;
         if let Some(process) = self.process().await? {
             self.stop(&process, grace).await?;
         }
         match after {
-            // A task that has ended stays: it is containerd's only memory of how.
+            // The task stays: it has the exit code.
             After::Keep => Ok(()),
             After::Remove => self.remove(container).await,
         }
@@ -182,37 +180,37 @@ impl Task<'_> {
             Status::Stopped => return Ok(()),
             Status::Running => {}
             Status::Paused | Status::Pausing => self.resume().await?,
-            // What has not begun cannot be asked to end.
+            // A process that was not started does not handle SIGTERM.
             Status::Created | Status::Unknown => return self.kill_and_wait().await,
         }
         self.kill(SIGTERM, false).await?;
         match self.exit(grace).await {
             Ok(_) => Ok(()),
-            Err(fault) if matches!(fault.error, DriverError::TooSlow { .. }) => {
+            Err(error) if matches!(error.driver_error, DriverError::Timeout { .. }) => {
                 self.kill_and_wait().await
             }
-            Err(fault) => Err(fault.error),
+            Err(error) => Err(error.driver_error),
         }
     }
 
     async fn kill_and_wait(&self) -> Result<(), DriverError> {
         self.kill(SIGKILL, true).await?;
-        self.exit(DEATH).await?;
+        self.exit(KILL_TIMEOUT).await?;
         Ok(())
     }
 
     async fn remove(&self, container: Option<Container>) -> Result<(), DriverError> {
         if self.process().await?.is_none() {
-            shim::end_forgotten(self.id);
+            shim::kill_orphaned(self.id);
         }
-        self.forget().await?;
+        self.delete_task().await?;
         let id = self.id.to_string();
         let mut containers = self.session.containers();
         let deleted = self
             .session
-            .ask(containers.delete(DeleteContainerRequest { id }))
+            .call(containers.delete(DeleteContainerRequest { id }))
             .await;
-        deleted.if_there()?;
+        deleted.if_found()?;
         if let Some(container) = container.filter(|container| !container.snapshotter.is_empty()) {
             let Container {
                 snapshotter,
@@ -227,49 +225,51 @@ impl Task<'_> {
     async fn container(&self) -> Result<Option<Container>, DriverError> {
         let id = self.id.to_string();
         let mut containers = self.session.containers();
-        let answer = self
+        let response = self
             .session
-            .ask(containers.get(GetContainerRequest { id }))
+            .call(containers.get(GetContainerRequest { id }))
             .await;
-        Ok(answer.if_there()?.and_then(|answer| answer.container))
+        Ok(response.if_found()?.and_then(|response| response.container))
     }
 
     async fn process(&self) -> Result<Option<Process>, DriverError> {
         let container_id = self.id.to_string();
         let mut tasks = self.session.tasks();
-        let answer = self
+        let response = self
             .session
-            .ask(tasks.get(GetRequest { container_id }))
+            .call(tasks.get(GetRequest { container_id }))
             .await;
-        Ok(answer.if_there()?.and_then(|answer| answer.process))
+        Ok(response.if_found()?.and_then(|response| response.process))
     }
 
-    /// Deletes a task; one that lives is killed first. That there is none is fine.
-    async fn forget(&self) -> Result<(), DriverError> {
+    /// Kills the process if it runs and deletes the task. A missing task is no error.
+    async fn delete_task(&self) -> Result<(), DriverError> {
         let process = self.process().await?;
         if process.is_some_and(|process| process.status() != Status::Stopped) {
             self.kill_and_wait().await?;
         }
-        let end = Instant::now() + OTHERS;
+        let end = Instant::now() + OTHER_DELETION;
         loop {
-            match self.delete().await {
-                Err(DriverError::Refused { .. }) if Instant::now() < end => sleep(LOOK).await,
+            match self.try_delete_task().await {
+                Err(DriverError::Refused { .. }) if Instant::now() < end => {
+                    sleep(POLL_INTERVAL).await
+                }
                 deleted => return deleted,
             }
         }
     }
 
-    async fn delete(&self) -> Result<(), DriverError> {
+    async fn try_delete_task(&self) -> Result<(), DriverError> {
         let container_id = self.id.to_string();
         let mut tasks = self.session.tasks();
         let deleted = self
             .session
-            .ask(tasks.delete(DeleteTaskRequest { container_id }))
+            .call(tasks.delete(DeleteTaskRequest { container_id }))
             .await;
-        deleted.if_there().map(drop)
+        deleted.if_found().map(drop)
     }
 
-    /// That a process has ended meanwhile is what was wanted.
+    /// A process that has exited meanwhile is no error.
     async fn kill(&self, signal: u32, all: bool) -> Result<(), DriverError> {
         let request = KillRequest {
             container_id: self.id.to_string(),
@@ -278,9 +278,9 @@ impl Task<'_> {
         };
         let mut tasks = self.session.tasks();
         self.session
-            .ask(tasks.kill(request))
+            .call(tasks.kill(request))
             .await
-            .if_there()
+            .if_found()
             .map(drop)
     }
 
@@ -289,20 +289,20 @@ impl Task<'_> {
         let mut tasks = self.session.tasks();
         let resumed = self
             .session
-            .ask(tasks.resume(ResumeTaskRequest { container_id }))
+            .call(tasks.resume(ResumeTaskRequest { container_id }))
             .await;
-        resumed.if_there().map(drop)
+        resumed.if_found().map(drop)
     }
 
-    /// Waits for the end; nothing, when there is nothing left to tell of it.
-    async fn exit(&self, limit: Duration) -> Result<Option<ExitCode>, Fault> {
+    /// Waits for the exit; `None` when the task does not exist any more.
+    async fn exit(&self, limit: Duration) -> Result<Option<ExitCode>, CallError> {
         let container_id = self.id.to_string();
         let mut tasks = self.session.tasks();
         let waited = tasks.wait(WaitRequest { container_id });
-        match self.session.ask_for(limit, waited).await {
-            Ok(answer) => Ok(Some(exit_code(answer.exit_status))),
-            Err(fault) if fault.kind == super::fault::Kind::Missing => Ok(None),
-            Err(fault) => Err(fault),
+        match self.session.call_within(limit, waited).await {
+            Ok(response) => Ok(Some(exit_code(response.exit_status))),
+            Err(error) if error.kind == CallErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Layers become snapshots, one on top of the other. Called by `pull`, under its lease.
+//! Unpacks layers into snapshots, each on top of the one below. Called by `pull`, under its lease.
 
 use std::time::Duration;
 
@@ -8,28 +8,28 @@ use schedkit_image::registry::Descriptor;
 use super::api::diff::ApplyRequest;
 use super::api::snapshots::{CommitSnapshotRequest, PrepareSnapshotRequest, RemoveSnapshotRequest};
 use super::api::types;
+use super::call_error::CallResult;
 use super::chain::chain_ids;
-use super::fault::Absence;
-use super::parts::{Parts, broken};
+use super::parts::{Parts, invalid};
 use super::random;
 use super::session::Session;
 use super::store;
 use crate::driver::DriverError;
 
-/// For a layer of no size, and what each byte adds to it: slow disks exist.
+/// For an empty layer; slow disks need more for each byte.
 const APPLY: Duration = Duration::from_secs(300);
-const SLOWEST: u64 = 256 * 1024;
+const MIN_BYTES_PER_SECOND: u64 = 256 * 1024;
 
-/// Where a layer goes.
+/// The snapshot of a layer.
 #[derive(Clone, Copy, Debug)]
-struct Place<'a> {
+struct LayerSnapshot<'a> {
     snapshotter: &'a str,
     parent: Option<&'a Digest>,
     chain_id: &'a Digest,
     diff_id: &'a Digest,
 }
 
-/// Unpacks what is not unpacked yet.
+/// Unpacks the layers that are not unpacked yet.
 pub(super) async fn unpack(
     session: &Session,
     image: &PinnedRef,
@@ -39,14 +39,14 @@ pub(super) async fn unpack(
     let diff_ids = parts.config.diff_ids();
     let chain = chain_ids(diff_ids);
     for (index, layer) in parts.layers.iter().enumerate() {
-        let place = Place {
+        let snapshot = LayerSnapshot {
             snapshotter,
             parent: index.checked_sub(1).map(|below| &chain[below]),
             chain_id: &chain[index],
             diff_id: &diff_ids[index],
         };
-        if !store::is_unpacked(session, snapshotter, place.chain_id).await? {
-            add(session, image, layer, place).await?;
+        if !store::is_unpacked(session, snapshotter, snapshot.chain_id).await? {
+            add(session, image, layer, snapshot).await?;
         }
     }
     Ok(())
@@ -56,39 +56,42 @@ async fn add(
     session: &Session,
     image: &PinnedRef,
     layer: &Descriptor,
-    place: Place<'_>,
+    snapshot: LayerSnapshot<'_>,
 ) -> Result<(), DriverError> {
-    let key = format!("schedkit-{}-{}", random::letters(), place.chain_id.hex());
-    let made = fill(session, image, layer, place, &key).await;
-    if !matches!(made, Ok(Made::Committed)) {
-        // It is worth nothing now; the lease has it, should this fail.
-        let _ = remove(session, place.snapshotter, &key).await;
+    let key = format!(
+        "schedkit-{}-{}",
+        random::hex_suffix(),
+        snapshot.chain_id.hex()
+    );
+    let filled = fill(session, image, layer, snapshot, &key).await;
+    if !matches!(filled, Ok(Commit::Committed)) {
+        // If this fails, the snapshot is collected when the lease expires.
+        let _ = remove(session, snapshot.snapshotter, &key).await;
     }
-    made.map(drop)
+    filled.map(drop)
 }
 
-/// What became of a snapshot.
-enum Made {
+enum Commit {
     Committed,
-    /// Somebody else was quicker.
-    Spare,
+    /// Another client has committed the same snapshot.
+    AlreadyExists,
 }
 
 async fn fill(
     session: &Session,
     image: &PinnedRef,
     layer: &Descriptor,
-    place: Place<'_>,
+    snapshot: LayerSnapshot<'_>,
     key: &str,
-) -> Result<Made, DriverError> {
+) -> Result<Commit, DriverError> {
     let request = PrepareSnapshotRequest {
-        snapshotter: place.snapshotter.to_owned(),
+        snapshotter: snapshot.snapshotter.to_owned(),
         key: key.to_owned(),
-        parent: place.parent.map(Digest::to_string).unwrap_or_default(),
+        parent: snapshot.parent.map(Digest::to_string).unwrap_or_default(),
         ..PrepareSnapshotRequest::default()
     };
     let mut snapshots = session.snapshots();
-    let prepared = session.ask(snapshots.prepare(request)).await?;
+    let prepared = session.call(snapshots.prepare(request)).await?;
     let request = ApplyRequest {
         diff: Some(types::Descriptor {
             media_type: layer.media_type.clone(),
@@ -97,28 +100,28 @@ async fn fill(
         }),
         mounts: prepared.mounts,
     };
-    let limit = APPLY + Duration::from_secs(layer.size / SLOWEST);
+    let limit = APPLY + Duration::from_secs(layer.size / MIN_BYTES_PER_SECOND);
     let mut diff = session.diff();
-    let answer = session.ask_for(limit, diff.apply(request)).await?;
-    let applied = answer.applied.unwrap_or_default().digest;
-    if applied != place.diff_id.to_string() {
-        let reason = format!("layer {} is not what its configuration says", layer.digest);
-        return Err(broken(image, &reason));
+    let response = session.call_within(limit, diff.apply(request)).await?;
+    let applied = response.applied.unwrap_or_default().digest;
+    if applied != snapshot.diff_id.to_string() {
+        let reason = format!("layer {} does not match its configuration", layer.digest);
+        return Err(invalid(image, &reason));
     }
     let request = CommitSnapshotRequest {
-        snapshotter: place.snapshotter.to_owned(),
-        name: place.chain_id.to_string(),
+        snapshotter: snapshot.snapshotter.to_owned(),
+        name: snapshot.chain_id.to_string(),
         key: key.to_owned(),
         ..CommitSnapshotRequest::default()
     };
     let committed = session
-        .ask(snapshots.commit(request))
+        .call(snapshots.commit(request))
         .await
-        .unless_there()?;
-    Ok(committed.map_or(Made::Spare, |()| Made::Committed))
+        .unless_exists()?;
+    Ok(committed.map_or(Commit::AlreadyExists, |()| Commit::Committed))
 }
 
-/// Removes a snapshot; that there is none is fine.
+/// A missing snapshot is no error.
 pub(super) async fn remove(
     session: &Session,
     snapshotter: &str,
@@ -130,8 +133,8 @@ pub(super) async fn remove(
     };
     let mut snapshots = session.snapshots();
     session
-        .ask(snapshots.remove(request))
+        .call(snapshots.remove(request))
         .await
-        .if_there()
+        .if_found()
         .map(drop)
 }

@@ -1,8 +1,8 @@
-//! A blob's way into the content store, piece by piece, never whole in memory. Called by `pull`;
-//! for layers it is the registry client's sink.
+//! Writes a blob into the content store in chunks. Called by `pull`; for layers it is the sink of the
+//! registry client.
 //!
-//! Every try writes under a name of its own: two pulls of one layer do not meet, and what a
-//! killed one leaves behind is held by its lease only.
+//! Every attempt writes under its own name, so that two pulls of one layer do not conflict, and what
+//! a killed one wrote is kept only by its lease.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -17,125 +17,121 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
 use super::api::content::{AbortRequest, WriteAction, WriteContentRequest, WriteContentResponse};
-use super::fault::{Fault, Kind};
+use super::call_error::{CallError, CallErrorKind};
 use super::random;
-use super::session::{ANSWER, Session};
+use super::session::{CALL_TIMEOUT, Session};
 use crate::driver::DriverError;
 
-/// Bytes a message; containerd takes up to 16 MiB.
-const PIECE: usize = 512 * 1024;
-/// For the last word about a blob: containerd makes the disk keep it before it answers.
+/// Bytes per message; containerd accepts up to 16 MiB.
+const CHUNK: usize = 512 * 1024;
+/// For a commit: containerd syncs the blob to the disk before it responds.
 const COMMIT: Duration = Duration::from_secs(600);
 
-/// A blob that is being written.
 #[derive(Debug)]
 pub(super) struct Upload<'a> {
     session: &'a Session,
     digest: &'a Digest,
     size: u64,
     labels: BTreeMap<String, String>,
-    open: Option<Open>,
-    waiting: BytesMut,
+    open: Option<WriteStream>,
+    buffer: BytesMut,
     failure: Option<DriverError>,
 }
 
-/// A stream of requests and answers about one blob.
+/// A stream of requests and responses about one blob.
 #[derive(Debug)]
-struct Open {
+struct WriteStream {
     name: String,
     requests: mpsc::Sender<WriteContentRequest>,
-    answers: Streaming<WriteContentResponse>,
+    responses: Streaming<WriteContentResponse>,
     written: u64,
 }
 
-/// What containerd has of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// All of it.
-    Kept,
-    /// Nothing.
-    Wanted,
+pub(super) enum BlobState {
+    Present,
+    Missing,
 }
 
 impl<'a> Upload<'a> {
-    /// Begins. A blob that another namespace has is taken over without its bytes.
+    /// A blob that another namespace has is shared without uploading it.
     pub(super) async fn begin(
         session: &'a Session,
         digest: &'a Digest,
         size: u64,
         labels: BTreeMap<String, String>,
-    ) -> Result<(Self, Standing), DriverError> {
+    ) -> Result<(Self, BlobState), DriverError> {
         let mut upload = Self {
             session,
             digest,
             size,
             labels,
             open: None,
-            waiting: BytesMut::new(),
+            buffer: BytesMut::new(),
             failure: None,
         };
         let begun = upload.reopen().await;
-        let standing = match begun {
+        let state = match begun {
             Ok(offset) if offset == size && size > 0 => {
                 upload.commit().await?;
-                Standing::Kept
+                BlobState::Present
             }
-            Ok(_) => Standing::Wanted,
-            Err(fault) if fault.kind == Kind::Exists => Standing::Kept,
-            Err(fault) => return Err(fault.error),
+            Ok(_) => BlobState::Missing,
+            Err(error) if error.kind == CallErrorKind::AlreadyExists => BlobState::Present,
+            Err(error) => return Err(error.driver_error),
         };
-        Ok((upload, standing))
+        Ok((upload, state))
     }
 
-    /// Writes bytes that are all here.
+    /// Writes a whole document.
     pub(super) async fn put(mut self, bytes: &Bytes) -> Result<(), DriverError> {
-        for piece in bytes.chunks(PIECE) {
-            self.write(Bytes::copy_from_slice(piece)).await?;
+        for chunk in bytes.chunks(CHUNK) {
+            self.write(Bytes::copy_from_slice(chunk)).await?;
         }
         self.commit().await
     }
 
-    /// Forgets what was written; gives the error that containerd had, where it had one.
-    pub(super) async fn give_up(mut self) -> Option<DriverError> {
+    /// Aborts, and returns the error of containerd if there was one.
+    pub(super) async fn discard(mut self) -> Option<DriverError> {
         self.abort().await;
         self.failure
     }
 
-    /// Gives how much containerd has already.
-    async fn reopen(&mut self) -> Result<u64, Fault> {
+    /// Opens a new stream and returns how many bytes containerd already has.
+    async fn reopen(&mut self) -> Result<u64, CallError> {
         self.abort().await;
-        self.waiting.clear();
-        let name = format!("schedkit-{}-{}", random::letters(), self.digest.hex());
+        self.buffer.clear();
+        let name = format!("schedkit-{}-{}", random::hex_suffix(), self.digest.hex());
         let (requests, receiver) = mpsc::channel(1);
         let first = WriteContentRequest {
             action: WriteAction::Stat.into(),
             ..self.request(&name)
         };
-        // There is room for one before anybody reads.
+        // The channel has room for one message.
         let _ = requests.try_send(first);
         let mut content = self.session.content();
         let stream = ReceiverStream::new(receiver);
-        let answers = self.session.ask(content.write(stream)).await?;
-        let mut open = Open {
+        let responses = self.session.call(content.write(stream)).await?;
+        let mut open = WriteStream {
             name,
             requests,
-            answers,
+            responses,
             written: 0,
         };
-        let answer = next(self.session, &mut open, ANSWER).await?;
+        let response = next(self.session, &mut open, CALL_TIMEOUT).await?;
         self.open = Some(open);
-        Ok(u64::try_from(answer.offset).unwrap_or_default())
+        Ok(u64::try_from(response.offset).unwrap_or_default())
     }
 
-    async fn write(&mut self, piece: Bytes) -> Result<(), DriverError> {
-        let length = piece.len() as u64;
-        let request = |upload: &Self, open: &Open| WriteContentRequest {
+    async fn write(&mut self, chunk: Bytes) -> Result<(), DriverError> {
+        let length = chunk.len() as u64;
+        let request = |upload: &Self, open: &WriteStream| WriteContentRequest {
             action: WriteAction::Write.into(),
             offset: number(open.written),
-            data: piece.into(),
+            data: chunk.into(),
             ..upload.request(&open.name)
         };
-        self.exchange(request, ANSWER).await?;
+        self.exchange(request, CALL_TIMEOUT).await?;
         if let Some(open) = &mut self.open {
             open.written += length;
         }
@@ -144,7 +140,7 @@ impl<'a> Upload<'a> {
 
     async fn commit(&mut self) -> Result<(), DriverError> {
         let labels: HashMap<_, _> = self.labels.clone().into_iter().collect();
-        let request = |upload: &Self, open: &Open| WriteContentRequest {
+        let request = |upload: &Self, open: &WriteStream| WriteContentRequest {
             action: WriteAction::Commit.into(),
             offset: number(upload.size),
             labels,
@@ -152,8 +148,8 @@ impl<'a> Upload<'a> {
         };
         let committed = self.exchange(request, COMMIT).await;
         match committed {
-            // Somebody else was quicker with the same bytes.
-            Err(fault) if fault.kind == Kind::Exists => self.abort().await,
+            // Another client has committed the same blob.
+            Err(error) if error.kind == CallErrorKind::AlreadyExists => self.abort().await,
             committed => {
                 committed?;
                 self.open = None;
@@ -164,20 +160,21 @@ impl<'a> Upload<'a> {
 
     async fn exchange(
         &mut self,
-        request: impl FnOnce(&Self, &Open) -> WriteContentRequest,
+        request: impl FnOnce(&Self, &WriteStream) -> WriteContentRequest,
         limit: Duration,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CallError> {
         let Some(mut open) = self.open.take() else {
-            let error = Fault::empty(self.session.attempt());
-            let kind = Kind::Other;
-            return Err(Fault { kind, error });
+            return Err(CallError {
+                kind: CallErrorKind::Other,
+                driver_error: CallError::empty(self.session.attempt()),
+            });
         };
         let request = request(self, &open);
-        // A receiver that is gone has left its reason among the answers.
+        // If the stream was closed, the next response has the reason.
         let _ = open.requests.send(request).await;
-        let answer = next(self.session, &mut open, limit).await;
+        let response = next(self.session, &mut open, limit).await;
         self.open = Some(open);
-        answer.map(drop)
+        response.map(drop)
     }
 
     fn request(&self, name: &str) -> WriteContentRequest {
@@ -189,15 +186,15 @@ impl<'a> Upload<'a> {
         }
     }
 
-    /// That nothing is there to be forgotten is fine, and so is a failure: the lease remains.
+    /// A failure is ignored: what was written is collected when the lease expires.
     async fn abort(&mut self) {
         let Some(open) = self.open.take() else {
             return;
         };
         let request = AbortRequest { r#ref: open.name };
-        drop((open.requests, open.answers));
+        drop((open.requests, open.responses));
         let mut content = self.session.content();
-        let _ = self.session.ask(content.abort(request)).await;
+        let _ = self.session.call(content.abort(request)).await;
     }
 
     fn fail<T>(&mut self, result: Result<T, DriverError>) -> io::Result<T> {
@@ -209,21 +206,21 @@ impl<'a> Upload<'a> {
     }
 }
 
-/// The registry client decides when a try begins and whether it was good.
+/// The registry client decides when an attempt begins and whether it succeeded.
 impl Sink for Upload<'_> {
     async fn restart(&mut self) -> io::Result<()> {
-        // The first try writes into what `begin` has opened.
-        if self.open.as_ref().is_some_and(|open| open.written == 0) && self.waiting.is_empty() {
+        // The first attempt uses the stream that `begin` has opened.
+        if self.open.as_ref().is_some_and(|open| open.written == 0) && self.buffer.is_empty() {
             return Ok(());
         }
         let opened = self.reopen().await;
         self.fail(opened.map(drop).map_err(DriverError::from))
     }
 
-    async fn keep(&mut self, piece: &[u8]) -> io::Result<()> {
-        self.waiting.extend_from_slice(piece);
-        while self.waiting.len() >= PIECE {
-            let full = self.waiting.split_to(PIECE).freeze();
+    async fn write_chunk(&mut self, chunk: &[u8]) -> io::Result<()> {
+        self.buffer.extend_from_slice(chunk);
+        while self.buffer.len() >= CHUNK {
+            let full = self.buffer.split_to(CHUNK).freeze();
             let written = self.write(full).await;
             self.fail(written)?;
         }
@@ -231,7 +228,7 @@ impl Sink for Upload<'_> {
     }
 
     async fn finish(&mut self) -> io::Result<()> {
-        let rest = self.waiting.split().freeze();
+        let rest = self.buffer.split().freeze();
         let written = match rest.is_empty() {
             true => Ok(()),
             false => self.write(rest).await,
@@ -244,19 +241,19 @@ impl Sink for Upload<'_> {
 
 async fn next(
     session: &Session,
-    open: &mut Open,
+    open: &mut WriteStream,
     limit: Duration,
-) -> Result<WriteContentResponse, Fault> {
-    let answer = timeout(limit, open.answers.message()).await;
-    let answer = answer.map_err(|_| Fault::too_slow(session.attempt(), limit))?;
-    let answer = answer.map_err(|status| Fault::new(&status, session.attempt()))?;
-    answer.ok_or_else(|| Fault {
-        kind: Kind::Other,
-        error: Fault::empty(session.attempt()),
+) -> Result<WriteContentResponse, CallError> {
+    let response = timeout(limit, open.responses.message()).await;
+    let response = response.map_err(|_| CallError::timeout(session.attempt(), limit))?;
+    let response = response.map_err(|status| CallError::new(&status, session.attempt()))?;
+    response.ok_or_else(|| CallError {
+        kind: CallErrorKind::Other,
+        driver_error: CallError::empty(session.attempt()),
     })
 }
 
-/// Sizes beyond what containerd can count are refused by its own comparison.
+/// containerd refuses a size that does not fit.
 fn number(size: u64) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }

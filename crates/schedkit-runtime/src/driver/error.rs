@@ -1,4 +1,4 @@
-//! Why a runtime did not do it, and what to do about that.
+//! Errors of the drivers.
 
 use std::fmt;
 use std::io;
@@ -7,135 +7,91 @@ use std::path::PathBuf;
 use schedkit_image::registry::RegistryError;
 use serde::{Deserialize, Serialize};
 
-/// Which runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Runtime {
-    /// Podman.
     Podman,
-    /// containerd.
     Containerd,
 }
 
-/// What did not work. What was attempted is the end of a sentence: "pull x", "start it".
+/// `attempt` is a verb phrase: "pull x", "start it".
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
-    /// Nobody listens, or we may not speak.
     #[error("{runtime} cannot be reached at {}", socket.display())]
     Unreachable {
-        /// Who.
         runtime: Runtime,
-        /// Where.
         socket: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// Somebody listens who does not speak this protocol.
-    #[error("what answers at {} is not {runtime}: {said}", socket.display())]
-    Stranger {
-        /// Who was expected.
+    /// Another service listens on the socket.
+    #[error("what answers at {} is not {runtime}: {response}", socket.display())]
+    WrongService {
         runtime: Runtime,
-        /// Where.
         socket: PathBuf,
-        /// What it said; brief and printable.
-        said: String,
+        /// Shortened and printable.
+        response: String,
     },
-    /// It answered no.
-    #[error("{runtime} could not {attempt}: {said}")]
+    #[error("{runtime} could not {attempt}: {message}")]
     Refused {
-        /// Who.
         runtime: Runtime,
-        /// What.
         attempt: String,
-        /// Why, in its words; brief and printable.
-        said: String,
+        /// The runtime's message; shortened and printable.
+        message: String,
     },
-    /// It did not answer in time.
     #[error("{runtime} did not {attempt} within {seconds} s")]
-    TooSlow {
-        /// Who.
+    Timeout {
         runtime: Runtime,
-        /// What.
         attempt: String,
-        /// How long we waited.
         seconds: u64,
     },
-    /// The connection broke in the middle of an answer.
+    /// The connection broke during a response.
     #[error("the connection to {runtime} broke: cannot {attempt}")]
-    Cut {
-        /// Who.
+    Disconnected {
         runtime: Runtime,
-        /// What.
         attempt: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// The disk is full.
     #[error("no space is left on {runtime}'s disk: cannot {attempt}")]
-    NoSpace {
-        /// Whose.
-        runtime: Runtime,
-        /// What.
-        attempt: String,
-    },
-    /// No such container.
+    NoSpace { runtime: Runtime, attempt: String },
     #[error("{runtime} has no container {id}")]
-    NoContainer {
-        /// Who.
-        runtime: Runtime,
-        /// Which.
-        id: String,
-    },
-    /// An image that does not say what to run.
+    NoContainer { runtime: Runtime, id: String },
+    /// The image has neither an entrypoint nor a command.
     #[error("{image} has no entrypoint")]
-    NoEntrypoint {
-        /// Which.
-        image: String,
-    },
-    /// An image for other machines.
+    NoEntrypoint { image: String },
+    /// The image is for another architecture.
     #[error("{image} was made for {made_for}, and this machine is {machine}")]
     Architecture {
-        /// Which.
         image: String,
-        /// Its own.
         made_for: String,
-        /// Ours.
         machine: String,
     },
-    /// A folder that the scheduler needs.
+    /// A folder that the scheduler needs cannot be created.
     #[error("cannot make {} for the scheduler", path.display())]
     Folder {
-        /// Which.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// The file that keeps what the scheduler writes.
+    /// The file with the scheduler's output cannot be used.
     #[error("cannot keep the scheduler's output in {}", path.display())]
     Log {
-        /// Which.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// An image whose parts do not fit together.
+    /// The image's manifest, configuration and layers do not match.
     #[error("{image} cannot be used: {reason}")]
-    Broken {
-        /// Which.
+    InvalidImage {
         image: String,
-        /// Why; brief and printable.
+        /// Shortened and printable.
         reason: String,
     },
-    /// The registry did not give it.
+    /// The registry did not provide the image.
     #[error("cannot pull {image}")]
     Registry {
-        /// Which.
         image: String,
-        /// Why.
         #[source]
         source: Box<RegistryError>,
     },

@@ -1,11 +1,11 @@
-//! What a person can do about a runtime that did not do it: one place for both runtimes.
+//! What a person can do about an error of a driver.
 
 use std::io::ErrorKind;
 
-use super::{DriverError, Runtime};
+use super::error::{DriverError, Runtime};
 
 impl DriverError {
-    /// What helps, as the second half of a sentence; nothing where we know of nothing.
+    /// A clause for the end of a message; `None` where there is no advice.
     pub fn remedy(&self) -> Option<String> {
         let text = match self {
             Self::Unreachable {
@@ -14,41 +14,42 @@ impl DriverError {
                 ErrorKind::PermissionDenied => "run it as root or with sudo".to_owned(),
                 _ => format!("start it with `{}`", start(*runtime)),
             },
-            Self::Stranger { runtime, .. } => {
+            Self::WrongService { runtime, .. } => {
                 format!("{runtime} itself listens at {}", socket(*runtime))
             }
-            Self::Refused { runtime, said, .. } => return refused(*runtime, said),
-            Self::TooSlow { runtime, .. } | Self::Cut { runtime, .. } => {
+            Self::Refused {
+                runtime, message, ..
+            } => return refused(*runtime, message),
+            Self::Timeout { runtime, .. } | Self::Disconnected { runtime, .. } => {
                 format!(
-                    "look into its log with `journalctl -u {}`, then try again",
+                    "read its log with `journalctl -u {}`, then try again",
                     unit(*runtime)
                 )
             }
-            Self::NoSpace { runtime, .. } => room(*runtime).to_owned(),
-            Self::NoContainer { .. } => "`schedctl ps` lists those that there are".to_owned(),
+            Self::NoSpace { runtime, .. } => free_space(*runtime).to_owned(),
+            Self::NoContainer { .. } => "`schedctl ps` lists the existing ones".to_owned(),
             Self::NoEntrypoint { .. } => {
                 "build it again with the scheduler as its ENTRYPOINT".to_owned()
             }
             Self::Architecture { machine, .. } => format!("use an image that has {machine}"),
             Self::Folder { .. } => "run it as root or with sudo".to_owned(),
-            Self::Log { .. } => "look at the disk and the rights of that folder".to_owned(),
-            Self::Broken { .. } => "build and push the image anew".to_owned(),
-            // It says in its own words what to do.
+            Self::Log { .. } => "check the disk and the permissions of that folder".to_owned(),
+            Self::InvalidImage { .. } => "build and push the image again".to_owned(),
+            // The source has its own remedy.
             Self::Registry { .. } => return None,
         };
         Some(text)
     }
 }
 
-/// Podman pulls by itself: what it says about a registry has its remedy in its configuration or
-/// in ours.
-fn refused(runtime: Runtime, said: &str) -> Option<String> {
-    let has = |part: &str| said.contains(part);
+/// Podman pulls by itself: its errors about a registry are fixed in its configuration or in ours.
+fn refused(runtime: Runtime, message: &str) -> Option<String> {
+    let has = |part: &str| message.contains(part);
     if runtime != Runtime::Podman {
         return None;
     }
     let text = if has("HTTP response to HTTPS client") {
-        "if that registry has no TLS, say so with `security = \"plain-http\"` in schedctl's \
+        "if that registry has no TLS, set `security = \"plain-http\"` in schedctl's \
          configuration"
     } else if has("x509: ") {
         "Podman trusts the certificate authorities in /etc/containers/certs.d/HOST/ca.crt"
@@ -81,7 +82,7 @@ fn unit(runtime: Runtime) -> &'static str {
     }
 }
 
-fn room(runtime: Runtime) -> &'static str {
+fn free_space(runtime: Runtime) -> &'static str {
     match runtime {
         Runtime::Podman => "make room: `podman system prune` removes what is not used",
         Runtime::Containerd => {
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_be_reached_is_started_or_asked_as_root() {
+    fn an_unreachable_runtime_has_a_remedy() {
         for (runtime, kind, remedy) in [
             (
                 Runtime::Podman,
@@ -128,8 +129,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_registry_told_podman_is_understood() {
-        for (said, part) in [
+    fn registry_errors_of_podman_have_a_remedy() {
+        for (message, part) in [
             ("server gave HTTP response to HTTPS client", "plain-http"),
             ("x509: certificate signed by unknown authority", "certs.d"),
             ("unauthorized: authentication required", "podman login"),
@@ -137,9 +138,9 @@ mod tests {
             let error = DriverError::Refused {
                 runtime: Runtime::Podman,
                 attempt: "pull x".to_owned(),
-                said: said.to_owned(),
+                message: message.to_owned(),
             };
-            assert!(error.remedy().unwrap().contains(part), "{said}");
+            assert!(error.remedy().unwrap().contains(part), "{message}");
         }
     }
 }

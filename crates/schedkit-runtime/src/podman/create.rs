@@ -1,4 +1,4 @@
-//! Making a container of an image that is in the store.
+//! Creates a container of an image that is in the store.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
@@ -7,10 +7,10 @@ use hyper::Method;
 use serde::Deserialize;
 
 use super::Podman;
-use super::reply;
+use super::client::ApiRequest;
+use super::response::refused;
 use super::spec;
 use super::target::Target;
-use super::wire::Ask;
 use crate::container::ContainerId;
 use crate::driver::DriverError;
 use crate::launch::Launch;
@@ -23,28 +23,30 @@ struct Created {
 }
 
 impl Podman {
-    /// Makes the container; nothing runs yet. libpod never pulls here.
-    pub(super) async fn make(&self, launch: &Launch) -> Result<ContainerId, DriverError> {
+    /// Creates the container without starting it. libpod never pulls here.
+    pub(super) async fn create_container(
+        &self,
+        launch: &Launch,
+    ) -> Result<ContainerId, DriverError> {
         let image = launch.image().image();
         let attempt = format!("create a container of {image}");
         let stored = self.stored(image).await?;
-        let stored = stored.ok_or_else(|| {
-            reply::refused(&attempt, "the image is not in its store: pull it first")
-        })?;
+        let stored = stored
+            .ok_or_else(|| refused(&attempt, "the image is not in its store: pull it first"))?;
         stored.check_machine(image)?;
         let command = stored.command(image, launch.args())?;
         let mounts = mounts::prepare(Path::new("/"))?;
         let name = spec::name(launch.scheduler(), random());
         let spec = spec::spec(&name, launch, &stored.id, &command, &mounts);
         let target = Target::new(&["containers", "create"]);
-        let ask = Ask::new(attempt, Method::POST, target).json(&spec);
-        let answer = self.wire.whole(ask).await?.accepted()?;
-        let created = answer.read(|text| serde_json::from_str::<Created>(text))?;
+        let request = ApiRequest::new(attempt, Method::POST, target).json(&spec);
+        let response = self.client.send(request).await?.accepted()?;
+        let created = response.parse(|text| serde_json::from_str::<Created>(text))?;
         Ok(ContainerId::new(created.id))
     }
 }
 
-/// Enough to tell two containers apart; a name that is taken is refused by Podman.
+/// Distinguishes the names of containers; Podman refuses a name that is in use.
 fn random() -> u32 {
     let number = RandomState::new().build_hasher().finish();
     (number >> 32) as u32

@@ -1,9 +1,9 @@
-//! Ending a container: SIGTERM, the grace, SIGKILL; then it stays or goes.
+//! Ends a container: SIGTERM, the grace period, SIGKILL; then keeps or removes it.
 //!
-//! Podman does all of that in one request, and tidies up in it as soon as the process is gone,
-//! beside a process that it starts for the same purpose. The next scheduler, which starts at that
-//! very moment, would have to compete with both. So we send the signal and wait for the process
-//! ourselves, and leave the rest to Podman where that does not do.
+//! Podman can do all of that in one request, but it cleans up in it as soon as the process has
+//! exited, and so does a process that it starts for the same purpose. Both would compete with the
+//! next scheduler, which starts at that moment. So the driver sends SIGTERM and waits for the process
+//! itself, and uses Podman's request only where that fails.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -17,27 +17,26 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::{sleep, timeout};
 
 use super::Podman;
-use super::reply;
+use super::client::{ApiRequest, RequestTimeout};
+use super::response::{ApiResponse, refused};
 use super::target::Target;
-use super::wire::{Answer, Ask, Patience};
-use crate::container::{ContainerId, State};
+use crate::container::{ContainerId, ContainerState};
 use crate::driver::{After, DriverError};
 
-/// For Podman to hear of an end from the process that watches the container.
-const NOTICE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(50);
+/// For Podman to notice the exit, through the process that monitors the container.
+const EXIT_NOTICE: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How a process took SIGTERM.
-enum Reaction {
-    /// It is gone.
-    Gone,
-    /// It is not, and the grace is over.
-    Deaf,
-    /// It was not told, or cannot be watched.
-    Untold,
+/// The effect of SIGTERM on a process.
+enum Termination {
+    Exited,
+    /// It still runs after the grace period.
+    StillRunning,
+    /// The signal was not sent, or the process cannot be watched.
+    NotSignalled,
 }
 
-/// What became of one container of several; libpod says yes before it tries.
+/// The result for one container: the status of the response is a success even if this failed.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Removed {
@@ -46,20 +45,20 @@ struct Removed {
 }
 
 impl Podman {
-    /// Ends it; one that is gone has ended.
-    pub(super) async fn finish(
+    /// A container that does not exist is no error.
+    pub(super) async fn end_container(
         &self,
         id: &ContainerId,
         grace: Duration,
         after: After,
     ) -> Result<(), DriverError> {
         let ended = async {
-            // libpod refuses to stop what does not run.
-            if let State::Running { pid, .. } = self.inspect(id).await?.state {
+            // libpod refuses to stop a container that does not run.
+            if let ContainerState::Running { pid, .. } = self.inspect(id).await?.state {
                 match self.terminate(id, pid, grace).await {
-                    Reaction::Gone => self.noticed(id).await?,
-                    Reaction::Deaf => self.stop(id, Duration::ZERO).await?,
-                    Reaction::Untold => self.stop(id, grace).await?,
+                    Termination::Exited => self.wait_until_stopped(id).await?,
+                    Termination::StillRunning => self.stop(id, Duration::ZERO).await?,
+                    Termination::NotSignalled => self.stop(id, grace).await?,
                 }
             }
             match after {
@@ -73,72 +72,71 @@ impl Podman {
         }
     }
 
-    /// Asks the process to end, and waits for that as long as the grace.
-    async fn terminate(&self, id: &ContainerId, pid: u32, grace: Duration) -> Reaction {
-        // Podman's `kill` tells nobody but the first process.
-        let process = watch(pid).filter(|_| is_alone(pid));
+    /// Sends SIGTERM and waits for the exit during the grace period.
+    async fn terminate(&self, id: &ContainerId, pid: u32, grace: Duration) -> Termination {
+        // Podman's `kill` signals only the first process.
+        let process = watch(pid).filter(|_| has_no_children(pid));
         let Some(process) = process else {
-            return Reaction::Untold;
+            return Termination::NotSignalled;
         };
         let target = Target::new(&["containers", id.as_str(), "kill"]);
         let target = target.with("signal", "SIGTERM");
-        let ask = Ask::new(format!("end {}", id.short()), Method::POST, target);
-        let told = self.wire.whole(ask.about(id)).await;
-        if told.and_then(Answer::accepted).is_err() {
-            return Reaction::Untold;
+        let request = ApiRequest::new(format!("end {}", id.short()), Method::POST, target);
+        let response = self.client.send(request.about(id)).await;
+        if response.and_then(ApiResponse::accepted).is_err() {
+            return Termination::NotSignalled;
         }
         match timeout(grace, process.readable()).await {
-            Ok(_) => Reaction::Gone,
-            Err(_) => Reaction::Deaf,
+            Ok(_) => Termination::Exited,
+            Err(_) => Termination::StillRunning,
         }
     }
 
-    /// Returns once Podman knows of an end.
-    async fn noticed(&self, id: &ContainerId) -> Result<(), DriverError> {
+    /// Returns once Podman has noticed the exit.
+    async fn wait_until_stopped(&self, id: &ContainerId) -> Result<(), DriverError> {
         let running = async || -> Result<bool, DriverError> {
             let state = self.inspect(id).await?.state;
-            Ok(matches!(state, State::Running { .. }))
+            Ok(matches!(state, ContainerState::Running { .. }))
         };
-        let heard = timeout(NOTICE, async {
+        let stopped = timeout(EXIT_NOTICE, async {
             while running().await? {
-                sleep(PAUSE).await;
+                sleep(POLL_INTERVAL).await;
             }
             Ok(())
         });
-        match heard.await {
-            Ok(heard) => heard,
+        match stopped.await {
+            Ok(stopped) => stopped,
             Err(_) => self.stop(id, Duration::ZERO).await,
         }
     }
 
     async fn stop(&self, id: &ContainerId, grace: Duration) -> Result<(), DriverError> {
-        // Whole seconds, and rather one too many.
+        // Whole seconds, rounded up.
         let seconds = grace.as_millis().div_ceil(1000);
         let target = Target::new(&["containers", id.as_str(), "stop"]);
         let target = target.with("timeout", &seconds.to_string());
-        let ask = Ask::new(format!("stop {}", id.short()), Method::POST, target);
-        let ask = ask.about(id).patience(Patience::Longer(grace));
-        self.wire.whole(ask).await?.accepted_or_done()
+        let request = ApiRequest::new(format!("stop {}", id.short()), Method::POST, target);
+        let request = request.about(id).timeout(RequestTimeout::Extended(grace));
+        self.client.send(request).await?.accepted_or_done()
     }
 
     async fn remove(&self, id: &ContainerId) -> Result<(), DriverError> {
         let target = Target::new(&["containers", id.as_str()]);
         let target = target.with("force", "true").with("v", "true");
-        let ask = Ask::new(format!("remove {}", id.short()), Method::DELETE, target);
-        let answer = self.wire.whole(ask.about(id)).await?.accepted()?;
-        if answer.body.is_empty() {
+        let request = ApiRequest::new(format!("remove {}", id.short()), Method::DELETE, target);
+        let response = self.client.send(request.about(id)).await?.accepted()?;
+        if response.body.is_empty() {
             return Ok(());
         }
-        let removed = answer.read(|text| serde_json::from_str::<Vec<Removed>>(text))?;
+        let removed = response.parse(|text| serde_json::from_str::<Vec<Removed>>(text))?;
         match removed.into_iter().find_map(|one| one.err) {
-            Some(error) => Err(reply::refused(&answer.attempt, error.to_string())),
+            Some(error) => Err(refused(&response.attempt, error.to_string())),
             None => Ok(()),
         }
     }
 }
 
-/// Whether a process has no children.
-fn is_alone(pid: u32) -> bool {
+fn has_no_children(pid: u32) -> bool {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return false;
     };
@@ -148,7 +146,7 @@ fn is_alone(pid: u32) -> bool {
     })
 }
 
-/// Readable once the process is gone.
+/// A pidfd, which is readable once the process has exited.
 #[expect(
     deprecated,
     reason = "its successor is unsafe, for types that change their descriptor; an OwnedFd cannot"

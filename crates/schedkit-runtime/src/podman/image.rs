@@ -1,16 +1,15 @@
-//! An image as Podman has it in its store, and what it runs. Pure.
+//! An image in Podman's store, and the command that it runs. Pure.
 
-use schedkit_core::foreign::brief;
+use schedkit_core::sanitize::brief;
 use schedkit_core::{Digest, PinnedRef};
 use schedkit_image::registry::Platform;
 use serde::Deserialize;
 
 use crate::driver::DriverError;
 
-/// What is known of it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Image {
+pub(super) struct StoredImage {
     pub(super) id: String,
     #[serde(default)]
     repo_digests: Option<Vec<String>>,
@@ -19,33 +18,33 @@ pub(super) struct Image {
     #[serde(default)]
     os: String,
     #[serde(default)]
-    config: Option<Config>,
+    config: Option<ImageConfig>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Config {
+struct ImageConfig {
     #[serde(default)]
     entrypoint: Option<Vec<String>>,
     #[serde(default)]
     cmd: Option<Vec<String>>,
 }
 
-/// From the answer to `images/NAME/json`.
-pub(super) fn parse(text: &str) -> Result<Image, serde_json::Error> {
+/// Parses the response to `images/NAME/json`.
+pub(super) fn parse(text: &str) -> Result<StoredImage, serde_json::Error> {
     serde_json::from_str(text)
 }
 
-impl Image {
-    /// Whether these are the bytes: the index's digest or the image's own.
-    pub(super) fn is(&self, digest: &Digest) -> bool {
+impl StoredImage {
+    /// Whether this is the digest of the index or of the image.
+    pub(super) fn has_digest(&self, digest: &Digest) -> bool {
         let digest = digest.to_string();
         let digests = self.repo_digests.as_deref().unwrap_or_default();
         let mut digests = digests.iter().filter_map(|name| name.split_once('@'));
         digests.any(|(_, one)| one == digest)
     }
 
-    /// That it runs on this machine.
+    /// Fails when the image is for another machine.
     pub(super) fn check_machine(&self, image: &PinnedRef) -> Result<(), DriverError> {
         let machine = Platform::this_machine();
         if self.os == machine.os && self.architecture == machine.architecture {
@@ -58,8 +57,8 @@ impl Image {
         })
     }
 
-    /// What to run: the entrypoint and the arguments, else the image's own; without an
-    /// entrypoint the image's command stands for it.
+    /// The entrypoint and the arguments, or the image's default arguments when there are none. Without
+    /// an entrypoint the image's command takes its place.
     pub(super) fn command(
         &self,
         image: &PinnedRef,
@@ -68,7 +67,7 @@ impl Image {
         let config = self.config.as_ref();
         let entrypoint = config.and_then(|config| config.entrypoint.as_deref());
         let cmd = config.and_then(|config| config.cmd.as_deref());
-        let (entrypoint, cmd) = (words(entrypoint), words(cmd));
+        let (entrypoint, cmd) = (without_blank(entrypoint), without_blank(cmd));
         let command = match (entrypoint, args) {
             ([], _) => [cmd, args].concat(),
             (_, []) => [entrypoint, cmd].concat(),
@@ -82,8 +81,8 @@ impl Image {
     }
 }
 
-/// Builders write `[""]` to say that there is none.
-fn words(list: Option<&[String]>) -> &[String] {
+/// Some builders write `[""]` for an empty list.
+fn without_blank(list: Option<&[String]>) -> &[String] {
     match list.unwrap_or_default() {
         [only] if only.is_empty() => &[],
         list => list,
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_of_the_index_and_of_the_image_name_it() {
+    fn the_digests_of_index_and_image_match() {
         for text in RECORDED {
             let image = parse(text).unwrap();
             for (digest, found) in [
@@ -115,28 +114,32 @@ mod tests {
                 (format!("sha256:{}", image.id), false),
                 (format!("sha256:{:064}", 0), false),
             ] {
-                assert_eq!(image.is(&digest.parse().unwrap()), found, "{digest}");
+                assert_eq!(
+                    image.has_digest(&digest.parse().unwrap()),
+                    found,
+                    "{digest}"
+                );
             }
-            let words = image.command(&pinned(INDEX), &[]).unwrap();
-            assert_eq!(words, ["/prog", "7"]);
+            let command = image.command(&pinned(INDEX), &[]).unwrap();
+            assert_eq!(command, ["/prog", "7"]);
         }
     }
 
     #[test]
-    fn an_image_for_others_is_told_apart() {
+    fn an_image_for_another_machine_is_refused() {
         let mut image = parse(RECORDED[0]).unwrap();
         image.architecture = Platform::this_machine().architecture;
         image.check_machine(&pinned(INDEX)).unwrap();
         image.architecture = "vax\u{1b}".to_owned();
         let machine = Platform::this_machine();
-        let said = image.check_machine(&pinned(INDEX)).unwrap_err();
+        let error = image.check_machine(&pinned(INDEX)).unwrap_err();
         let expected =
             format!("a.b/c@{INDEX} was made for linux/vax�, and this machine is {machine}");
-        assert_eq!(said.to_string(), expected);
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]
-    fn what_runs_is_entrypoint_and_arguments() {
+    fn the_command_is_entrypoint_and_arguments() {
         for (config, args, command) in [
             (r#"{"Entrypoint":["/a"],"Cmd":["b"]}"#, "", "/a b"),
             (
@@ -151,12 +154,12 @@ mod tests {
             (r#"{"Entrypoint":[""],"Cmd":[""]}"#, "", "-"),
             ("null", "c", "-"),
         ] {
-            let image = parse(&format!(r#"{{"Id":"1","Config":{config}}}"#)).unwrap();
+            let image = parse(&format!(r#"{{"Id":"1","ImageConfig":{config}}}"#)).unwrap();
             let args = args.split_whitespace().map(str::to_owned);
             let found = image.command(&pinned(INDEX), &args.collect::<Vec<_>>());
-            let found = found.map(|words| words.join(" "));
+            let found = found.map(|args| args.join(" "));
             match found {
-                Ok(words) => assert_eq!(words, command, "{config}"),
+                Ok(found) => assert_eq!(found, command, "{config}"),
                 Err(DriverError::NoEntrypoint { .. }) => assert_eq!(command, "-", "{config}"),
                 Err(other) => panic!("{other:?}"),
             }
@@ -164,9 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn an_image_without_digests_is_nobody() {
+    fn an_image_without_digests_matches_none() {
         let image = parse(r#"{"Id":"1","RepoDigests":null}"#).unwrap();
-        assert!(!image.is(&INDEX.parse().unwrap()));
+        assert!(!image.has_digest(&INDEX.parse().unwrap()));
         assert!(parse("[]").is_err());
     }
 }

@@ -1,32 +1,31 @@
-//! One container as Podman describes it: as much of it as we use. Pure.
+//! Parses Podman's description of one container. Pure.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use super::listing;
-use crate::container::State;
+use crate::container::ContainerState;
 
-/// What is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Inspected {
-    pub(super) state: State,
-    /// Written by the OCI runtime when it has made the process and before that runs. Unlike the
-    /// time of the start, it is there before the first word of the process.
+    pub(super) state: ContainerState,
+    /// Written by the OCI runtime after it created the process and before the process runs. Unlike the
+    /// start time, it exists before the first output of the process.
     pub(super) pid_file: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Document {
-    state: Now,
+    state: DocumentState,
     #[serde(default)]
     pid_file: PathBuf,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Now {
+struct DocumentState {
     status: String,
     #[serde(default)]
     pid: i64,
@@ -36,10 +35,10 @@ struct Now {
     started_at: String,
 }
 
-/// From the answer to `containers/ID/json`.
+/// Parses the response to `containers/ID/json`.
 pub(super) fn parse(text: &str) -> Result<Inspected, serde_json::Error> {
     let Document { state, pid_file } = serde_json::from_str(text)?;
-    let Now {
+    let DocumentState {
         status,
         pid,
         exit_code,
@@ -67,13 +66,13 @@ mod tests {
     ];
 
     #[test]
-    fn what_podman_described_is_understood() {
+    fn recorded_descriptions_are_parsed() {
         for (exited, running) in RECORDED {
             let exited = parse(exited).unwrap();
-            assert_eq!(exited.state, State::Exited(ExitCode(7)));
+            assert_eq!(exited.state, ContainerState::Exited(ExitCode(7)));
             assert!(exited.pid_file.unwrap().ends_with("userdata/pidfile"));
             let running = parse(running).unwrap();
-            let State::Running { pid, started } = running.state else {
+            let ContainerState::Running { pid, started } = running.state else {
                 panic!("{running:?}");
             };
             assert!(pid > 1 && started.unwrap() > "2026-01-01T00:00:00Z".parse().unwrap());
@@ -81,9 +80,9 @@ mod tests {
     }
 
     #[test]
-    fn what_lacks_a_state_is_refused() {
+    fn a_description_without_a_state_is_refused() {
         assert!(parse("{}").is_err());
         let bare = parse(r#"{"State":{"Status":"created"}}"#).unwrap();
-        assert_eq!((bare.state, bare.pid_file), (State::Created, None));
+        assert_eq!((bare.state, bare.pid_file), (ContainerState::Created, None));
     }
 }

@@ -1,12 +1,12 @@
-//! Podman's list of containers. Pure.
+//! Parses Podman's list of containers. Pure.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use schedkit_core::foreign::brief;
+use schedkit_core::sanitize::brief;
 use serde::Deserialize;
 
-use crate::container::{Container, ContainerId, ExitCode, State};
+use crate::container::{Container, ContainerId, ContainerState, ExitCode};
 use crate::record::Record;
 
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ struct Listed {
     created: Option<Timestamp>,
 }
 
-/// From the answer to `containers/json`, the oldest first.
+/// Parses the response to `containers/json`; the oldest first.
 pub(super) fn parse(text: &str) -> Result<Vec<Container>, serde_json::Error> {
     let mut listed = serde_json::from_str::<Vec<Listed>>(text)?;
     listed.sort_by_key(|listed| listed.created);
@@ -68,15 +68,20 @@ fn container(listed: Listed) -> Container {
     }
 }
 
-/// libpod's words for what a container does.
-pub(super) fn state(status: &str, pid: i64, started: Option<Timestamp>, exit_code: i32) -> State {
-    // Go's zero time lies long before the first computer.
+/// The state of a container, from libpod's name of it.
+pub(super) fn state(
+    status: &str,
+    pid: i64,
+    started: Option<Timestamp>,
+    exit_code: i32,
+) -> ContainerState {
+    // Go's zero time is before 1970.
     let started = started.filter(|time| *time > Timestamp::UNIX_EPOCH);
     match (status, u32::try_from(pid)) {
-        ("running" | "stopping", Ok(pid)) if pid > 0 => State::Running { pid, started },
-        ("created" | "configured" | "initialized", _) => State::Created,
-        ("exited" | "stopped", _) => State::Exited(ExitCode(exit_code)),
-        (other, _) => State::Other(brief(other)),
+        ("running" | "stopping", Ok(pid)) if pid > 0 => ContainerState::Running { pid, started },
+        ("created" | "configured" | "initialized", _) => ContainerState::Created,
+        ("exited" | "stopped", _) => ContainerState::Exited(ExitCode(exit_code)),
+        (other, _) => ContainerState::Other(brief(other)),
     }
 }
 
@@ -90,7 +95,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_podman_listed_is_understood() {
+    fn recorded_lists_are_parsed() {
         for text in RECORDED {
             let containers = parse(text).unwrap();
             let names = containers.iter().map(|one| one.name.as_str());
@@ -102,9 +107,9 @@ mod tests {
                 "schedkit-fresh",
             ];
             assert_eq!(names, expected);
-            assert_eq!(containers[0].state, State::Exited(ExitCode(7)));
-            assert_eq!(containers[3].state, State::Created);
-            let State::Running { pid, started } = containers[1].state else {
+            assert_eq!(containers[0].state, ContainerState::Exited(ExitCode(7)));
+            assert_eq!(containers[3].state, ContainerState::Created);
+            let ContainerState::Running { pid, started } = containers[1].state else {
                 panic!("{:?}", containers[1]);
             };
             assert!(pid > 1 && started.unwrap() > "2026-01-01T00:00:00Z".parse().unwrap());
@@ -121,12 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn every_word_for_a_state_has_a_meaning() {
-        for (word, pid, meaning) in [
+    fn every_status_has_a_state() {
+        for (status, pid, expected) in [
             (
                 "running",
                 7,
-                State::Running {
+                ContainerState::Running {
                     pid: 7,
                     started: None,
                 },
@@ -134,26 +139,26 @@ mod tests {
             (
                 "stopping",
                 7,
-                State::Running {
+                ContainerState::Running {
                     pid: 7,
                     started: None,
                 },
             ),
-            ("running", 0, State::Other("running".to_owned())),
-            ("running", -1, State::Other("running".to_owned())),
-            ("initialized", 7, State::Created),
-            ("configured", 0, State::Created),
-            ("stopped", 0, State::Exited(ExitCode(3))),
-            ("paused", 7, State::Other("paused".to_owned())),
-            ("x\u{1b}", 7, State::Other("x�".to_owned())),
+            ("running", 0, ContainerState::Other("running".to_owned())),
+            ("running", -1, ContainerState::Other("running".to_owned())),
+            ("initialized", 7, ContainerState::Created),
+            ("configured", 0, ContainerState::Created),
+            ("stopped", 0, ContainerState::Exited(ExitCode(3))),
+            ("paused", 7, ContainerState::Other("paused".to_owned())),
+            ("x\u{1b}", 7, ContainerState::Other("x�".to_owned())),
         ] {
             let zero = Timestamp::from_second(-62_135_596_800).unwrap();
-            assert_eq!(state(word, pid, Some(zero), 3), meaning, "{word}");
+            assert_eq!(state(status, pid, Some(zero), 3), expected, "{status}");
         }
     }
 
     #[test]
-    fn a_container_of_which_little_is_said_is_still_one() {
+    fn a_container_with_only_an_id_is_listed() {
         let one = parse(r#"[{"Id":"1","Labels":null,"Names":null}]"#).unwrap();
         assert_eq!(one[0].record, Record::default());
         assert!(parse("{}").is_err());

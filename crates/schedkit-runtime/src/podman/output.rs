@@ -1,144 +1,150 @@
-//! What a container's process wrote, and how it ended.
+//! Reads the output of a container's process and its exit code.
 
 use std::fs;
 use std::path::Path;
 
 use hyper::Method;
 use jiff::Timestamp;
-use schedkit_core::foreign::brief;
+use schedkit_core::sanitize::brief;
 
 use super::Podman;
+use super::client::{ApiRequest, RequestTimeout};
 use super::frames::{Frames, FramesError};
 use super::inspected::{self, Inspected};
-use super::reply;
+use super::response::refused;
 use super::target::Target;
-use super::wire::{Ask, Patience};
-use crate::container::{ContainerId, ExitCode, State};
-use crate::driver::{DriverError, Piece, Stream, Until};
+use crate::container::{ContainerId, ContainerState, ExitCode};
+use crate::driver::{DriverError, OutputChunk, OutputStream, Until};
 
 impl Podman {
-    /// Hands on what was written since the latest start. Podman's log goes on over restarts.
-    pub(super) async fn hear(
+    /// Passes on the output since the latest start: Podman's log has that of all starts.
+    pub(super) async fn read_output(
         &self,
         id: &ContainerId,
         until: Until,
-        take: &mut dyn FnMut(Piece<'_>),
+        on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
         let since = self.inspect(id).await?.pid_file;
-        let since = since.as_deref().and_then(made);
+        let since = since.as_deref().and_then(created_at);
         if until == Until::Now {
-            self.read(id, since, until, take).await?;
+            self.read_log(id, since, until, on_output).await?;
             return Ok(None);
         }
-        let mut heard = Heard::default();
-        let mut count = |piece: Piece<'_>| {
-            heard.add(piece);
-            take(piece);
+        let mut already_read = BytesRead::default();
+        let mut pass_on = |chunk: OutputChunk<'_>| {
+            already_read.add(chunk);
+            on_output(chunk);
         };
-        self.read(id, since, until, &mut count).await?;
-        let exit = self.exit(id).await?;
-        // Podman lets go of a log that is followed when the process ends, and not when its last
-        // words are read. They are what everybody waits for.
-        let mut rest = |piece: Piece<'_>| heard.skip(piece).into_iter().for_each(&mut *take);
-        self.read(id, since, Until::Now, &mut rest).await?;
+        self.read_log(id, since, until, &mut pass_on).await?;
+        let exit = self.exit_code(id).await?;
+        // Podman stops following a log when the process exits, possibly before its final output has
+        // been read. So the rest is read from the whole log.
+        let mut rest = |chunk: OutputChunk<'_>| {
+            already_read
+                .skip(chunk)
+                .into_iter()
+                .for_each(&mut *on_output)
+        };
+        self.read_log(id, since, Until::Now, &mut rest).await?;
         Ok(exit)
     }
 
-    /// Reads the log once.
-    async fn read(
+    async fn read_log(
         &self,
         id: &ContainerId,
         since: Option<Timestamp>,
         until: Until,
-        take: &mut dyn FnMut(Piece<'_>),
+        on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<(), DriverError> {
         let target = Target::new(&["containers", id.as_str(), "logs"]);
         let mut target = target.with("stdout", "true").with("stderr", "true");
         if let Some(since) = since {
             target = target.with("since", &since.to_string());
         }
-        // Podman answers to a question for future words with the first of them.
-        let patience = match until {
-            Until::Now => Patience::Usual,
+        // When following, Podman starts its response with the first output.
+        let timeout = match until {
+            Until::Now => RequestTimeout::Default,
             Until::Exit => {
                 target = target.with("follow", "true");
-                Patience::Endless
+                RequestTimeout::Unlimited
             }
         };
         let attempt = format!("show the output of {}", id.short());
-        let ask = Ask::new(attempt, Method::GET, target);
-        let mut stream = self.wire.stream(ask.about(id).patience(patience)).await?;
-        let odd = |error: FramesError, attempt: &str| reply::refused(attempt, error.to_string());
+        let request = ApiRequest::new(attempt, Method::GET, target);
+        let request = request.about(id).timeout(timeout);
+        let mut stream = self.client.stream(request).await?;
+        let invalid = |error: FramesError, attempt: &str| refused(attempt, error.to_string());
         let mut frames = Frames::default();
-        while let Some(piece) = stream.next().await? {
-            let pushed = frames.push(&piece, take);
-            pushed.map_err(|error| odd(error, stream.attempt()))?;
+        while let Some(chunk) = stream.next().await? {
+            let pushed = frames.push(&chunk, on_output);
+            pushed.map_err(|error| invalid(error, stream.attempt()))?;
         }
-        frames.end().map_err(|error| odd(error, stream.attempt()))
+        frames
+            .end()
+            .map_err(|error| invalid(error, stream.attempt()))
     }
 
-    /// What it does now.
     pub(super) async fn inspect(&self, id: &ContainerId) -> Result<Inspected, DriverError> {
         let target = Target::new(&["containers", id.as_str(), "json"]);
-        let ask = Ask::new(format!("look at {}", id.short()), Method::GET, target);
-        let answer = self.wire.whole(ask.about(id)).await?.accepted()?;
-        answer.read(inspected::parse)
+        let request = ApiRequest::new(format!("inspect {}", id.short()), Method::GET, target);
+        let response = self.client.send(request.about(id)).await?.accepted()?;
+        response.parse(inspected::parse)
     }
 
-    /// How it ended; nothing when it never ran.
-    async fn exit(&self, id: &ContainerId) -> Result<Option<ExitCode>, DriverError> {
+    /// `None` when it never ran.
+    async fn exit_code(&self, id: &ContainerId) -> Result<Option<ExitCode>, DriverError> {
         match self.inspect(id).await?.state {
-            State::Exited(code) => return Ok(Some(code)),
-            State::Created => return Ok(None),
-            State::Running { .. } | State::Other(_) => {}
+            ContainerState::Exited(code) => return Ok(Some(code)),
+            ContainerState::Created => return Ok(None),
+            ContainerState::Running { .. } | ContainerState::Other(_) => {}
         }
-        // Its output has ended and Podman has not noticed yet that so has the process.
+        // Its output has ended, and Podman has not noticed the exit yet.
         let target = Target::new(&["containers", id.as_str(), "wait"])
             .with("condition", "stopped")
             .with("condition", "exited");
-        let attempt = format!("tell how {} ended", id.short());
-        let ask = Ask::new(attempt, Method::POST, target).about(id);
-        let answer = self.wire.whole(ask.patience(Patience::Endless)).await?;
-        let answer = answer.accepted()?;
-        let text = String::from_utf8_lossy(&answer.body);
+        let attempt = format!("wait for the exit of {}", id.short());
+        let request = ApiRequest::new(attempt, Method::POST, target).about(id);
+        let request = request.timeout(RequestTimeout::Unlimited);
+        let response = self.client.send(request).await?.accepted()?;
+        let text = String::from_utf8_lossy(&response.body);
         let code = text.trim().parse::<i32>();
-        let code = code.map_err(|_| reply::refused(&answer.attempt, brief(&text)))?;
+        let code = code.map_err(|_| refused(&response.attempt, brief(&text)))?;
         Ok(Some(ExitCode(code)))
     }
 }
 
-/// How many bytes of each stream were handed on.
+/// How many bytes of each stream were passed on.
 #[derive(Debug, Default)]
-struct Heard {
-    out: usize,
-    err: usize,
+struct BytesRead {
+    stdout: usize,
+    stderr: usize,
 }
 
-impl Heard {
-    fn of(&mut self, stream: Stream) -> &mut usize {
+impl BytesRead {
+    fn count(&mut self, stream: OutputStream) -> &mut usize {
         match stream {
-            Stream::Out => &mut self.out,
-            Stream::Err => &mut self.err,
+            OutputStream::Stdout => &mut self.stdout,
+            OutputStream::Stderr => &mut self.stderr,
         }
     }
 
-    fn add(&mut self, piece: Piece<'_>) {
-        *self.of(piece.stream) += piece.bytes.len();
+    fn add(&mut self, chunk: OutputChunk<'_>) {
+        *self.count(chunk.stream) += chunk.bytes.len();
     }
 
-    /// What of a piece is new, when all is told again from the beginning.
-    fn skip<'a>(&mut self, piece: Piece<'a>) -> Option<Piece<'a>> {
-        let known = self.of(piece.stream);
-        let (old, new) = piece.bytes.split_at(piece.bytes.len().min(*known));
+    /// The new part of a chunk when the log is read from its beginning again.
+    fn skip<'a>(&mut self, chunk: OutputChunk<'a>) -> Option<OutputChunk<'a>> {
+        let known = self.count(chunk.stream);
+        let (old, new) = chunk.bytes.split_at(chunk.bytes.len().min(*known));
         *known -= old.len();
-        let stream = piece.stream;
-        (!new.is_empty()).then_some(Piece { stream, bytes: new })
+        let stream = chunk.stream;
+        (!new.is_empty()).then_some(OutputChunk { stream, bytes: new })
     }
 }
 
-/// When the process of the latest start was made. The file may be gone, after a reboot; the
-/// whole log is then still the truth.
-fn made(pid_file: &Path) -> Option<Timestamp> {
+/// When the process of the latest start was created. After a reboot the file does not exist, and the
+/// whole log is read.
+fn created_at(pid_file: &Path) -> Option<Timestamp> {
     let written = fs::metadata(pid_file).ok()?.modified().ok()?;
     Timestamp::try_from(written).ok()
 }
@@ -148,19 +154,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_heard_is_not_told_again() {
-        let piece = |stream, bytes| Piece { stream, bytes };
-        let mut heard = Heard::default();
-        heard.add(piece(Stream::Out, b"abc"));
-        heard.add(piece(Stream::Err, b"x"));
+    fn output_is_not_passed_on_twice() {
+        let chunk = |stream, bytes| OutputChunk { stream, bytes };
+        let mut already_read = BytesRead::default();
+        already_read.add(chunk(OutputStream::Stdout, b"abc"));
+        already_read.add(chunk(OutputStream::Stderr, b"x"));
         let again = [
-            piece(Stream::Out, b"ab"),
-            piece(Stream::Err, b"x"),
-            piece(Stream::Out, b"cd"),
-            piece(Stream::Err, b"y"),
+            chunk(OutputStream::Stdout, b"ab"),
+            chunk(OutputStream::Stderr, b"x"),
+            chunk(OutputStream::Stdout, b"cd"),
+            chunk(OutputStream::Stderr, b"y"),
         ];
-        let new = again.into_iter().filter_map(|piece| heard.skip(piece));
-        let expected = [piece(Stream::Out, b"d"), piece(Stream::Err, b"y")];
+        let new = again
+            .into_iter()
+            .filter_map(|chunk| already_read.skip(chunk));
+        let expected = [
+            chunk(OutputStream::Stdout, b"d"),
+            chunk(OutputStream::Stderr, b"y"),
+        ];
         assert_eq!(new.collect::<Vec<_>>(), expected);
     }
 }

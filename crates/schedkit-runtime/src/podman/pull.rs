@@ -1,32 +1,33 @@
-//! Having an image: looks into Podman's store, lets it pull by digest, and looks again.
+//! Ensures that an image is in Podman's store: checks the store, lets Podman pull by digest, and
+//! checks again.
 
 use std::time::Duration;
 
 use hyper::{Method, StatusCode};
-use schedkit_core::foreign::brief;
+use schedkit_core::sanitize::brief;
 use schedkit_core::{PinnedRef, Repository};
 use schedkit_image::registry::{Platform, Security};
 
 use super::Podman;
-use super::image::{self, Image};
-use super::login;
-use super::pull_stream::{Lines, Word};
-use super::reply;
+use super::client::{ApiRequest, RequestTimeout};
+use super::image::{self, StoredImage};
+use super::pull_stream::{Lines, PullEvent};
+use super::registry_auth;
+use super::response::refused;
 use super::target::Target;
-use super::wire::{Ask, Patience};
-use crate::driver::{DriverError, Progress, Pulled};
+use crate::driver::{DriverError, PullProgress, Pulled};
 
-/// For a credential helper to answer.
-const HELPER: Duration = Duration::from_secs(30);
-/// Podman's words for an index that has nothing for this machine.
-const OTHERS_ONLY: &str = "no image found in";
+/// For a credential helper.
+const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Podman's message for an index that has no image for this machine.
+const NO_PLATFORM: &str = "no image found in";
 
 impl Podman {
-    /// Has these bytes in the store, for this machine.
-    pub(super) async fn have(
+    /// Fails when the image is for another machine.
+    pub(super) async fn ensure_image(
         &self,
         image: &PinnedRef,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Pulled, DriverError> {
         if let Some(found) = self.stored(image).await? {
             found.check_machine(image)?;
@@ -34,44 +35,47 @@ impl Podman {
         }
         self.fetch(image, progress).await?;
         let found = self.stored(image).await?.ok_or_else(|| {
-            let said = "what it pulled has another digest";
-            reply::refused(&format!("pull {image}"), said)
+            let message = "what it pulled has another digest";
+            refused(&format!("pull {image}"), message)
         })?;
         if let Err(error) = found.check_machine(image) {
-            self.forget(&found).await;
+            self.remove_image(&found).await;
             return Err(error);
         }
         Ok(Pulled::Fetched)
     }
 
-    /// The image in the store, under the name of any place that it may have come from.
-    pub(super) async fn stored(&self, image: &PinnedRef) -> Result<Option<Image>, DriverError> {
-        for (place, _) in self.hosts.places(image.repository()) {
-            let name = format!("{place}@{}", image.digest());
+    /// The image in the store, under the name of any repository that it may have come from.
+    pub(super) async fn stored(
+        &self,
+        image: &PinnedRef,
+    ) -> Result<Option<StoredImage>, DriverError> {
+        for (location, _) in self.hosts.locations(image.repository()) {
+            let name = format!("{location}@{}", image.digest());
             let target = Target::new(&["images", &name, "json"]);
-            let ask = Ask::new(format!("look for {image}"), Method::GET, target);
-            let answer = self.wire.whole(ask).await?;
-            if answer.status == StatusCode::NOT_FOUND {
+            let request = ApiRequest::new(format!("look for {image}"), Method::GET, target);
+            let response = self.client.send(request).await?;
+            if response.status == StatusCode::NOT_FOUND {
                 continue;
             }
-            let found = answer.accepted()?.read(image::parse)?;
-            if found.is(image.digest()) {
+            let found = response.accepted()?.parse(image::parse)?;
+            if found.has_digest(image.digest()) {
                 return Ok(Some(found));
             }
         }
         Ok(None)
     }
 
-    /// From the first place that has it; the last one's reason when none does.
+    /// Pulls from the first repository that has the image, else returns the error of the last one.
     async fn fetch(
         &self,
         image: &PinnedRef,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<(), DriverError> {
-        let nowhere = "nobody may be asked for it: its registry has no mirror with such a path";
-        let mut last = reply::refused(&format!("pull {image}"), nowhere);
-        for (place, security) in self.hosts.places(image.repository()) {
-            match self.fetch_from(image, &place, security, progress).await {
+        let nowhere = "no registry may be used for it: its own has no mirror with such a path";
+        let mut last = refused(&format!("pull {image}"), nowhere);
+        for (location, security) in self.hosts.locations(image.repository()) {
+            match self.fetch_from(image, &location, security, progress).await {
                 Ok(()) => return Ok(()),
                 Err(error @ DriverError::Refused { .. }) => last = error,
                 Err(error) => return Err(error),
@@ -83,81 +87,78 @@ impl Podman {
     async fn fetch_from(
         &self,
         image: &PinnedRef,
-        place: &Repository,
+        location: &Repository,
         security: Security,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PullProgress),
     ) -> Result<(), DriverError> {
-        let found = self.logins.login(place, HELPER).await;
-        let found = found.map_err(|source| DriverError::Registry {
+        let login = self.logins.login(location, HELPER_TIMEOUT).await;
+        let login = login.map_err(|source| DriverError::Registry {
             image: image.to_string(),
             source: Box::new(source),
         })?;
-        let name = format!("{place}@{}", image.digest());
+        let name = format!("{location}@{}", image.digest());
         let target = Target::new(&["images", "pull"]).with("reference", &name);
-        // Whatever comes without TLS is still held against its digest. Where we know nothing
-        // special of a registry, Podman's own configuration says how to connect.
+        // The content is checked against its digest, also without TLS. For a registry without an
+        // entry of ours Podman's own configuration applies.
         let target = match security {
             Security::Tls => target,
             Security::UnverifiedTls | Security::PlainHttp => target.with("tlsVerify", "false"),
         };
-        let ask = Ask::new(format!("pull {image}"), Method::POST, target)
-            .login(login::header(place, &found))
-            .patience(Patience::Pull);
-        let mut stream = self.wire.stream(ask).await?;
+        let request = ApiRequest::new(format!("pull {image}"), Method::POST, target)
+            .registry_auth(registry_auth::header(location, &login))
+            .timeout(RequestTimeout::Pull);
+        let mut stream = self.client.stream(request).await?;
         let mut lines = Lines::default();
         let mut done = false;
-        while let Some(piece) = stream.next().await? {
-            let words = lines.push(&piece);
-            let words = words.map_err(|error| odd(stream.attempt(), &error))?;
-            for word in words {
-                done |= hear(image, word, progress)?;
+        while let Some(part) = stream.next().await? {
+            let events = lines.push(&part);
+            let events = events.map_err(|error| invalid(stream.attempt(), &error))?;
+            for event in events {
+                done |= handle(image, event, progress)?;
             }
         }
-        let rest = lines.end().map_err(|error| odd(stream.attempt(), &error))?;
-        if let Some(word) = rest {
-            done |= hear(image, word, progress)?;
+        let last = lines.end();
+        let last = last.map_err(|error| invalid(stream.attempt(), &error))?;
+        if let Some(event) = last {
+            done |= handle(image, event, progress)?;
         }
         if done {
             Ok(())
         } else {
-            Err(reply::refused(
-                stream.attempt(),
-                "it stopped without a reason",
-            ))
+            Err(refused(stream.attempt(), "it stopped without a reason"))
         }
     }
 
-    /// Takes back what was pulled in vain. That this fails changes nothing for anybody: others
-    /// may use the same image.
-    async fn forget(&self, image: &Image) {
+    /// Removes an image that cannot be used. A failure is ignored: others may use the same image.
+    async fn remove_image(&self, image: &StoredImage) {
         let target = Target::new(&["images", &image.id]);
-        let ask = Ask::new("remove the image", Method::DELETE, target);
-        let _ = self.wire.whole(ask).await;
+        let request = ApiRequest::new("remove the image", Method::DELETE, target);
+        let _ = self.client.send(request).await;
     }
 }
 
-/// Whether that was the last word.
-fn hear(
+/// Whether the pull is done.
+fn handle(
     image: &PinnedRef,
-    word: Word,
-    progress: &mut dyn FnMut(Progress),
+    event: PullEvent,
+    progress: &mut dyn FnMut(PullProgress),
 ) -> Result<bool, DriverError> {
-    match word {
-        Word::Note(note) => progress(Progress::Note(brief(&note))),
-        Word::Failed(why) if why.contains(OTHERS_ONLY) => {
+    match event {
+        PullEvent::Note(note) => progress(PullProgress::Note(brief(&note))),
+        PullEvent::Failed(error) if error.contains(NO_PLATFORM) => {
             return Err(DriverError::Architecture {
                 image: image.to_string(),
                 made_for: "other machines".to_owned(),
                 machine: Platform::this_machine().to_string(),
             });
         }
-        Word::Failed(why) => return Err(reply::refused(&format!("pull {image}"), why)),
-        Word::Done(_) => return Ok(true),
-        Word::Other => {}
+        PullEvent::Failed(error) => return Err(refused(&format!("pull {image}"), error)),
+        PullEvent::Done(_) => return Ok(true),
+        PullEvent::Other => {}
     }
     Ok(false)
 }
 
-fn odd(attempt: &str, error: &dyn std::error::Error) -> DriverError {
-    reply::refused(attempt, error.to_string())
+fn invalid(attempt: &str, error: &dyn std::error::Error) -> DriverError {
+    refused(attempt, error.to_string())
 }

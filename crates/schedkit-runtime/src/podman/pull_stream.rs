@@ -1,33 +1,29 @@
-//! What Podman says while it pulls: one JSON object a line. Pure.
+//! Parses the messages that Podman sends during a pull: one JSON object per line. Pure.
 
 use serde::Deserialize;
 
-/// No line of Podman comes near it.
-const LONGEST_LINE: usize = 1024 * 1024;
+/// Far more than a line of Podman has.
+const MAX_LINE: usize = 1024 * 1024;
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Word {
-    /// What it does.
+pub(super) enum PullEvent {
+    /// A message about the progress.
     Note(String),
-    /// That it failed, and why.
     Failed(String),
-    /// The image's id in the store: it is done.
+    /// The pull is done; the image's id in the store.
     Done(String),
-    /// Something that we have no use for.
     Other,
 }
 
-/// Lines out of pieces.
+/// Joins parts of the body to lines.
 #[derive(Debug, Default)]
 pub(super) struct Lines(Vec<u8>);
 
-/// Why it is no such stream.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PullStreamError {
-    #[error("a line about the pull has more than {LONGEST_LINE} bytes")]
+    #[error("a line about the pull has more than {MAX_LINE} bytes")]
     TooLong,
-    #[error("a line about the pull cannot be understood: {0}")]
+    #[error("a line about the pull cannot be parsed: {0}")]
     Json(serde_json::Error),
 }
 
@@ -42,27 +38,27 @@ struct Line {
 }
 
 impl Lines {
-    /// Takes a piece, hands on the lines that are whole now.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Word>, PullStreamError> {
+    /// Adds bytes and returns the events of the lines that are complete.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<PullEvent>, PullStreamError> {
         self.0.extend_from_slice(bytes);
-        let mut words = Vec::new();
+        let mut events = Vec::new();
         while let Some(end) = self.0.iter().position(|byte| *byte == b'\n') {
             let line = self.0.drain(..=end).collect::<Vec<_>>();
-            words.extend(word(&line)?);
+            events.extend(parse_line(&line)?);
         }
-        if self.0.len() > LONGEST_LINE {
+        if self.0.len() > MAX_LINE {
             return Err(PullStreamError::TooLong);
         }
-        Ok(words)
+        Ok(events)
     }
 
-    /// What is left when nothing more comes.
-    pub(super) fn end(self) -> Result<Option<Word>, PullStreamError> {
-        word(&self.0)
+    /// The event of a last line without a line break.
+    pub(super) fn end(self) -> Result<Option<PullEvent>, PullStreamError> {
+        parse_line(&self.0)
     }
 }
 
-fn word(line: &[u8]) -> Result<Option<Word>, PullStreamError> {
+fn parse_line(line: &[u8]) -> Result<Option<PullEvent>, PullStreamError> {
     let line = String::from_utf8_lossy(line);
     if line.trim().is_empty() {
         return Ok(None);
@@ -70,14 +66,14 @@ fn word(line: &[u8]) -> Result<Option<Word>, PullStreamError> {
     parse(&line).map(Some).map_err(PullStreamError::Json)
 }
 
-fn parse(line: &str) -> Result<Word, serde_json::Error> {
+fn parse(line: &str) -> Result<PullEvent, serde_json::Error> {
     let Line { stream, error, id } = serde_json::from_str(line)?;
     let full = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     Ok(match (full(error), full(id), full(stream)) {
-        (Some(error), _, _) => Word::Failed(error),
-        (None, Some(id), _) => Word::Done(id),
-        (None, None, Some(note)) => Word::Note(note),
-        (None, None, None) => Word::Other,
+        (Some(error), _, _) => PullEvent::Failed(error),
+        (None, Some(id), _) => PullEvent::Done(id),
+        (None, None, Some(note)) => PullEvent::Note(note),
+        (None, None, None) => PullEvent::Other,
     })
 }
 
@@ -96,58 +92,60 @@ mod tests {
         include_str!("../../tests/fixtures/podman-5.4/pull-refused.jsonl"),
     ];
 
-    fn words(pieces: &[&[u8]]) -> Result<Vec<Word>, PullStreamError> {
+    fn events(parts: &[&[u8]]) -> Result<Vec<PullEvent>, PullStreamError> {
         let mut lines = Lines::default();
-        let mut words = Vec::new();
-        for piece in pieces {
-            words.extend(lines.push(piece)?);
+        let mut events = Vec::new();
+        for part in parts {
+            events.extend(lines.push(part)?);
         }
-        words.extend(lines.end()?);
-        Ok(words)
+        events.extend(lines.end()?);
+        Ok(events)
     }
 
     #[test]
     fn a_pull_ends_with_an_id() {
         for text in FETCHED {
-            let words = words(&[text.as_bytes()]).unwrap();
+            let events = events(&[text.as_bytes()]).unwrap();
             let id = "aa106bbeadedf56f376f7fe7e40335ef805bf4db7394638207f6cd2bd127f2e4";
-            assert_eq!(words.last(), Some(&Word::Done(id.to_owned())));
-            assert!(matches!(&words[0], Word::Note(note) if note.starts_with("Trying to pull")));
+            assert_eq!(events.last(), Some(&PullEvent::Done(id.to_owned())));
+            assert!(
+                matches!(&events[0], PullEvent::Note(note) if note.starts_with("Trying to pull"))
+            );
         }
     }
 
     #[test]
-    fn a_line_with_an_error_is_one() {
+    fn a_line_with_an_error_is_a_failure() {
         for text in REFUSED {
-            let words = words(&[text.as_bytes()]).unwrap();
-            let Some(Word::Failed(why)) = words.last() else {
-                panic!("{words:?}");
+            let events = events(&[text.as_bytes()]).unwrap();
+            let Some(PullEvent::Failed(error)) = events.last() else {
+                panic!("{events:?}");
             };
-            assert!(why.contains("manifest unknown"), "{why}");
+            assert!(error.contains("manifest unknown"), "{error}");
         }
     }
 
     #[test]
-    fn what_is_no_line_is_refused() {
-        let error = words(&[b"<html>\n"]).unwrap_err();
-        let said = "a line about the pull cannot be understood: expected value at line 1 column 1";
-        assert_eq!(error.to_string(), said);
-        let endless = vec![b' '; LONGEST_LINE + 1];
-        assert!(matches!(words(&[&endless]), Err(PullStreamError::TooLong)));
-        assert_eq!(words(&[b"\n\n{}"]).unwrap(), [Word::Other]);
+    fn an_invalid_line_is_refused() {
+        let error = events(&[b"<html>\n"]).unwrap_err();
+        let message = "a line about the pull cannot be parsed: expected value at line 1 column 1";
+        assert_eq!(error.to_string(), message);
+        let endless = vec![b' '; MAX_LINE + 1];
+        assert!(matches!(events(&[&endless]), Err(PullStreamError::TooLong)));
+        assert_eq!(events(&[b"\n\n{}"]).unwrap(), [PullEvent::Other]);
     }
 
     proptest! {
         #[test]
-        fn no_cut_between_pieces_changes_anything(at in 0..FETCHED[0].len()) {
+        fn the_position_of_splits_changes_nothing(at in 0..FETCHED[0].len()) {
             let (first, second) = FETCHED[0].as_bytes().split_at(at);
-            let whole = words(&[FETCHED[0].as_bytes()]).unwrap();
-            prop_assert_eq!(words(&[first, second]).unwrap(), whole);
+            let whole = events(&[FETCHED[0].as_bytes()]).unwrap();
+            prop_assert_eq!(events(&[first, second]).unwrap(), whole);
         }
 
         #[test]
-        fn no_bytes_make_it_fall(bytes: Vec<u8>) {
-            let _ = words(&[&bytes]);
+        fn parsing_never_panics(bytes: Vec<u8>) {
+            let _ = events(&[&bytes]);
         }
     }
 }

@@ -1,19 +1,17 @@
-//! A container as libpod wants it described (its SpecGenerator). Pure.
+//! The specification of a container for libpod (its SpecGenerator). Pure.
 
 use serde_json::{Value, json};
 
 use crate::launch::Launch;
 use crate::mounts::{Access, Mount};
 
-/// The container of a launch.
-///
-/// - Privileged and in the host's process and cgroup namespaces, because schedulers load BPF
-///   programs and compare numbers and paths with the kernel's.
-/// - Without a network: a scheduler has nothing to say to one, whatever it was talked into, and a
-///   machine without Podman's network packages runs it as well.
-/// - As root whatever the image says, and without the host's proxy variables.
-/// - The whole command is the entrypoint, so that nothing of the image is added to it.
-/// - By the image's id in the store: no name that somebody moves can come in between.
+/// - Privileged and in the host's PID and cgroup namespaces, because schedulers load BPF programs and
+///   compare process ids and cgroup paths with the kernel's.
+/// - Without a network: a scheduler needs none, and it also runs on a machine without Podman's
+///   network packages.
+/// - As root whatever user the image has, and without the host's proxy variables.
+/// - The whole command is the entrypoint, so that Podman does not add the image's command.
+/// - By the image's id in the store, so that a tag that moves cannot change the image.
 pub(super) fn spec(
     name: &str,
     launch: &Launch,
@@ -35,7 +33,7 @@ pub(super) fn spec(
         "restart_policy": "no",
         "systemd": "false",
         "httpproxy": false,
-        // The one that gives logs by the API wherever Podman runs, journal or not.
+        // Its logs can be read through the API on every system, with or without a journal.
         "log_configuration": {"driver": "k8s-file"},
         "mounts": mounts.iter().map(mount).collect::<Vec<_>>(),
     })
@@ -54,13 +52,13 @@ fn mount(mount: &Mount) -> Value {
     })
 }
 
-/// `schedkit-SCHEDULER-RANDOM`, in the letters that Podman allows.
+/// `schedkit-SCHEDULER-RANDOM`, in characters that Podman allows.
 pub(super) fn name(scheduler: &str, random: u32) -> String {
-    let fits = |letter: char| match letter {
-        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '.' | '-' => letter,
+    let replace = |character: char| match character {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '.' | '-' => character,
         _ => '-',
     };
-    let scheduler = scheduler.chars().take(64).map(fits).collect::<String>();
+    let scheduler = scheduler.chars().take(64).map(replace).collect::<String>();
     format!("schedkit-{scheduler}-{random:08x}")
 }
 
@@ -69,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_only_letters_that_podman_takes() {
+    fn a_name_has_only_allowed_characters() {
         assert_eq!(name("scx_lavd", 0xab), "schedkit-scx_lavd-000000ab");
         assert_eq!(name("a/b c\nü", 1), "schedkit-a-b-c---00000001");
     }

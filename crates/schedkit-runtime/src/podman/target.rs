@@ -1,11 +1,10 @@
-//! The address of a question: path and query, written so that no name can break out of its place.
+//! The target of a request: path and query, with every part percent-encoded.
 
 use std::fmt::Write;
 
-/// Both Debian 12's Podman and those after it speak this version.
+/// The version of the API that the driver uses; Podman 4.0 and later accept it.
 const BASE: &str = "/v4.0.0/libpod";
 
-/// Path and query.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     text: String,
@@ -13,7 +12,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// These parts, each of them one part whatever is in it.
+    /// Each element is one segment of the path, whatever characters it has.
     pub(super) fn new(path: &[&str]) -> Self {
         let mut text = BASE.to_owned();
         for part in path {
@@ -26,7 +25,7 @@ impl Target {
         }
     }
 
-    /// With a parameter.
+    /// Adds a query parameter.
     pub(super) fn with(mut self, key: &str, value: &str) -> Self {
         self.text.push(if self.has_query { '&' } else { '?' });
         self.text.push_str(key);
@@ -54,7 +53,7 @@ fn encoded(text: &str) -> String {
             }
         }
     }
-    // These two would be taken for steps along the path.
+    // These two have a meaning as path segments.
     match out.as_str() {
         "." => "%2E".to_owned(),
         ".." => "%2E%2E".to_owned(),
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_stays_in_its_place() {
+    fn names_are_encoded() {
         let target = Target::new(&["containers", "../a?b#c d", "stop"]);
         let target = target.with("timeout", "3").with("x", "a&b=c");
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Podman's driver against sockets where something else, something broken or nobody listens:
-//! the exact sentence each time. No root and no Podman is needed.
+//! Podman's driver with sockets on which another service, a faulty one or none listens, and the exact
+//! error message for each. Needs neither root nor Podman.
 
 #![cfg(test)]
 
@@ -11,25 +11,25 @@ use std::time::Duration;
 use schedkit_core::PinnedRef;
 use schedkit_image::registry::{Credentials, Hosts};
 use schedkit_image::signature::{Trusted, waive};
-use schedkit_runtime::podman::{self, Podman, Waits};
-use schedkit_runtime::{After, ContainerId, Driver, DriverError, Launch, Progress, Until};
+use schedkit_runtime::podman::{self, Podman, Timeouts};
+use schedkit_runtime::{After, ContainerId, Driver, DriverError, Launch, PullProgress, Until};
 
-use server::{Answer, Server, json, libpod};
+use server::{Response, Server, json, libpod};
 
-/// Nothing here takes as long, but on a machine that is busy.
-const LONG: Waits = Waits {
-    answer: Duration::from_secs(60),
+/// Longer than any response takes on a busy machine.
+const LONG: Timeouts = Timeouts {
+    response: Duration::from_secs(60),
     pull: Duration::from_secs(60),
 };
-/// For what will not come.
-const SHORT: Waits = Waits {
-    answer: Duration::from_secs(1),
+/// For responses that never come.
+const SHORT: Timeouts = Timeouts {
+    response: Duration::from_secs(1),
     pull: Duration::from_secs(2),
 };
 
 fn podman(server: &Server) -> Podman {
     let (hosts, logins) = (Hosts::default(), Credentials::none());
-    Podman::new(server.socket(), hosts, logins).with_waits(LONG)
+    Podman::new(server.socket(), hosts, logins).with_timeouts(LONG)
 }
 
 fn trusted() -> Trusted {
@@ -41,8 +41,8 @@ fn id() -> ContainerId {
     ContainerId::new("c0ffee")
 }
 
-/// The sentence with its causes and the remedy, the socket's path masked.
-fn sentence(server: &Server, error: &DriverError) -> String {
+/// The error with its causes and the remedy; the path of the socket is replaced.
+fn message(server: &Server, error: &DriverError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -55,67 +55,71 @@ fn sentence(server: &Server, error: &DriverError) -> String {
     text.replace(server.socket().to_str().unwrap(), "SOCKET")
 }
 
-async fn listed(answer: Answer) -> String {
-    listed_within(LONG, answer).await
+async fn listed(response: Response) -> String {
+    listed_within(LONG, response).await
 }
 
-async fn listed_within(waits: Waits, answer: Answer) -> String {
-    let server = Server::start(move |_| answer.clone());
-    let error = podman(&server).with_waits(waits).list().await.unwrap_err();
-    sentence(&server, &error)
+async fn listed_within(timeouts: Timeouts, response: Response) -> String {
+    let server = Server::start(move |_| response.clone());
+    let error = podman(&server)
+        .with_timeouts(timeouts)
+        .list()
+        .await
+        .unwrap_err();
+    message(&server, &error)
 }
 
-const STRANGER: &str = "Podman itself listens at /run/podman/podman.sock";
-const LOG: &str = "look into its log with `journalctl -u podman`, then try again";
+const LISTENS_AT: &str = "Podman itself listens at /run/podman/podman.sock";
+const LOG: &str = "read its log with `journalctl -u podman`, then try again";
 
 #[tokio::test]
-async fn who_is_not_podman_is_told_from_it() {
-    for (answer, said) in [
+async fn another_service_is_recognized() {
+    for (response, text) in [
         (
-            Answer::Raw(b"\0\0\x06\x04\0\0\0\0\0\0\x05\0\0\x40\0".to_vec()),
+            Response::Raw(b"\0\0\x06\x04\0\0\0\0\0\0\x05\0\0\x40\0".to_vec()),
             "it does not speak HTTP",
         ),
         (
-            Answer::Raw(b"SSH-2.0-x\r\n".to_vec()),
+            Response::Raw(b"SSH-2.0-x\r\n".to_vec()),
             "it does not speak HTTP",
         ),
         (
-            Answer::Full(200, vec![], b"<html>\x1b[2J</html>".to_vec()),
-            "it says 200 <html>\u{fffd}[2J</html>",
+            Response::Full(200, vec![], b"<html>\x1b[2J</html>".to_vec()),
+            "it responded with 200 <html>\u{fffd}[2J</html>",
         ),
         (
-            Answer::Full(404, vec![], br#"{"message":"page not found"}"#.to_vec()),
-            r#"it says 404 {"message":"page not found"}"#,
+            Response::Full(404, vec![], br#"{"message":"page not found"}"#.to_vec()),
+            r#"it responded with 404 {"message":"page not found"}"#,
         ),
-        (Answer::Full(200, vec![], vec![]), "it says 200"),
+        (Response::Full(200, vec![], vec![]), "it responded with 200"),
     ] {
-        let expected = format!("what answers at SOCKET is not Podman: {said}; {STRANGER}");
-        assert_eq!(listed(answer).await, expected);
+        let expected = format!("what answers at SOCKET is not Podman: {text}; {LISTENS_AT}");
+        assert_eq!(listed(response).await, expected);
     }
 }
 
 #[tokio::test]
-async fn a_stranger_who_does_not_stop_talking_is_cut_short() {
-    let said = listed(Answer::Flood(vec![])).await;
-    let begin = "what answers at SOCKET is not Podman: it says 200 zzzz";
-    assert!(said.starts_with(begin), "{said}");
-    assert!(said.len() < 500, "{said}");
+async fn an_endless_response_of_another_service_is_truncated() {
+    let text = listed(Response::Endless(vec![])).await;
+    let begin = "what answers at SOCKET is not Podman: it responded with 200 zzzz";
+    assert!(text.starts_with(begin), "{text}");
+    assert!(text.len() < 500, "{text}");
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_with_the_way_to_start_it() {
+async fn an_unreachable_socket_has_a_remedy() {
     let mut server = Server::start(|_| json(200, "[]"));
     let start = "start it with `systemctl enable --now podman.socket`";
-    server.hang_up().await;
+    server.stop_listening().await;
     let error = podman(&server).list().await.unwrap_err();
     assert_eq!(
-        sentence(&server, &error),
+        message(&server, &error),
         format!("Podman cannot be reached at SOCKET: Connection refused (os error 111); {start}")
     );
     std::fs::remove_file(server.socket()).unwrap();
-    let error = podman::ping(&server.socket(), LONG.answer).await;
+    let error = podman::ping(&server.socket(), LONG.response).await;
     assert_eq!(
-        sentence(&server, &error.unwrap_err()),
+        message(&server, &error.unwrap_err()),
         format!(
             "Podman cannot be reached at SOCKET: No such file or directory (os error 2); {start}"
         )
@@ -123,8 +127,8 @@ async fn nobody_there_is_told_with_the_way_to_start_it() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_none_is_said_to_be() {
-    let none = "Podman could not list its containers: its answer cannot be understood:";
+async fn a_malformed_response_is_an_error() {
+    let none = "Podman could not list its containers: its response cannot be parsed:";
     for (body, why) in [
         ("", "EOF while parsing a value at line 1 column 0"),
         ("[{]", "key must be a string at line 1 column 3"),
@@ -140,8 +144,8 @@ async fn an_answer_that_is_none_is_said_to_be() {
         assert_eq!(listed(json(200, body)).await, format!("{none} {why}"));
     }
     assert_eq!(
-        listed(Answer::Flood(libpod())).await,
-        "Podman could not list its containers: its answer has more than 16777216 bytes"
+        listed(Response::Endless(libpod())).await,
+        "Podman could not list its containers: its response has more than 16777216 bytes"
     );
     assert_eq!(
         listed(json(
@@ -154,60 +158,60 @@ async fn an_answer_that_is_none_is_said_to_be() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_is_told() {
+async fn a_broken_connection_is_an_error() {
     let cut = "the connection to Podman broke: cannot list its containers";
-    for answer in [
-        Answer::Raw(vec![]),
-        Answer::Raw(b"HTTP/1.1 200 OK\r\nLibpod".to_vec()),
-        Answer::Cut(b"[{\"Id\":".to_vec()),
+    for response in [
+        Response::Raw(vec![]),
+        Response::Raw(b"HTTP/1.1 200 OK\r\nLibpod".to_vec()),
+        Response::Truncated(b"[{\"Id\":".to_vec()),
     ] {
-        let said = listed(answer).await;
-        assert!(said.starts_with(&format!("{cut}: ")), "{said}");
-        assert!(said.ends_with(LOG), "{said}");
+        let text = listed(response).await;
+        assert!(text.starts_with(&format!("{cut}: ")), "{text}");
+        assert!(text.ends_with(LOG), "{text}");
     }
 }
 
 #[tokio::test]
-async fn who_never_answers_is_not_waited_for() {
-    for answer in [
-        Answer::Stall(vec![]),
-        Answer::Stall(b"HTTP/1.1 200 OK\r\n".to_vec()),
-        Answer::Stall(
+async fn a_missing_response_is_a_timeout() {
+    for response in [
+        Response::Stall(vec![]),
+        Response::Stall(b"HTTP/1.1 200 OK\r\n".to_vec()),
+        Response::Stall(
             b"HTTP/1.1 200 OK\r\nLibpod-Api-Version: 4.3.1\r\nContent-Length: 9\r\n\r\n[".to_vec(),
         ),
     ] {
         let expected = format!("Podman did not list its containers within 1 s; {LOG}");
-        assert_eq!(listed_within(SHORT, answer).await, expected);
+        assert_eq!(listed_within(SHORT, response).await, expected);
     }
 }
 
 #[tokio::test]
-async fn a_pull_that_falls_silent_is_ended() {
+async fn a_pull_without_messages_is_a_timeout() {
     let head = "HTTP/1.1 200 OK\r\nLibpod-Api-Version: 4.3.1\r\n\r\n{\"stream\":\"Trying\"}\n";
     let server = Server::start(move |line| {
         if line.starts_with("POST") {
-            return Answer::Stall(head.as_bytes().to_vec());
+            return Response::Stall(head.as_bytes().to_vec());
         }
         json(404, r#"{"message":"no such image"}"#)
     });
-    let mut heard = Vec::new();
-    let podman = podman(&server).with_waits(SHORT);
-    let mut take = |progress| heard.push(progress);
-    let pulled = podman.pull(&trusted(), &mut take).await;
-    let said = sentence(&server, &pulled.unwrap_err());
+    let mut notes = Vec::new();
+    let podman = podman(&server).with_timeouts(SHORT);
+    let mut on_progress = |progress| notes.push(progress);
+    let pulled = podman.pull(&trusted(), &mut on_progress).await;
+    let text = message(&server, &pulled.unwrap_err());
     let image = trusted().image().to_string();
     assert_eq!(
-        said,
+        text,
         format!("Podman did not pull {image} within 2 s; {LOG}")
     );
-    assert_eq!(heard, [Progress::Note("Trying".to_owned())]);
+    assert_eq!(notes, [PullProgress::Note("Trying".to_owned())]);
 }
 
 #[tokio::test]
-async fn a_pull_that_fails_says_why() {
+async fn a_failed_pull_has_its_reason() {
     let image = trusted().image().to_string();
     let trying = "{\"stream\":\"Trying to pull\"}\n";
-    for (lines, said) in [
+    for (lines, text) in [
         (
             "{\"error\":\"x: manifest unknown\"}\n".to_owned(),
             format!("Podman could not pull {image}: x: manifest unknown"),
@@ -226,11 +230,11 @@ async fn a_pull_that_fails_says_why() {
         (
             format!("{trying}{{\"str"),
             format!(
-                "Podman could not pull {image}: a line about the pull cannot be understood: EOF \
+                "Podman could not pull {image}: a line about the pull cannot be parsed: EOF \
                  while parsing a string at line 1 column 5"
             ),
         ),
-        // It says that it is done, and has something else.
+        // The pull is reported as done, and the store has another digest.
         (
             "{\"id\":\"1\"}\n".to_owned(),
             format!("Podman could not pull {image}: what it pulled has another digest"),
@@ -243,12 +247,12 @@ async fn a_pull_that_fails_says_why() {
             json(200, r#"{"Id":"1","RepoDigests":["a.b/c@sha256:2"]}"#)
         });
         let pulled = podman(&server).pull(&trusted(), &mut |_| {}).await;
-        assert_eq!(sentence(&server, &pulled.unwrap_err()), said);
+        assert_eq!(message(&server, &pulled.unwrap_err()), text);
     }
 }
 
 #[tokio::test]
-async fn a_pull_asks_for_the_digest_and_nothing_else() {
+async fn a_pull_requests_only_the_digest() {
     let server = Server::start(|_| json(404, r#"{"message":"no such image"}"#));
     let error = podman(&server).pull(&trusted(), &mut |_| {}).await;
     assert!(matches!(error, Err(DriverError::Refused { .. })));
@@ -258,7 +262,7 @@ async fn a_pull_asks_for_the_digest_and_nothing_else() {
         .replace(':', "%3A")
         .replace('@', "%40");
     assert_eq!(
-        server.asked(),
+        server.request_lines(),
         [
             format!("GET /v4.0.0/libpod/images/{coded}/json HTTP/1.1"),
             format!("POST /v4.0.0/libpod/images/pull?reference={coded} HTTP/1.1"),
@@ -267,17 +271,17 @@ async fn a_pull_asks_for_the_digest_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn mirrors_are_asked_first_and_an_air_gap_holds() {
+async fn mirrors_are_used_first_and_upstream_never_used() {
     let hosts = r#"{
         "a.b": {"mirrors": ["m.n/x", "o.p:1"], "upstream": "never"},
         "o.p:1": {"security": "plain-http"}
     }"#;
     let server = Server::start(|_| json(404, r#"{"message":"no such image"}"#));
     let hosts = serde_json::from_str(hosts).unwrap();
-    let podman = Podman::new(server.socket(), hosts, Credentials::none()).with_waits(LONG);
+    let podman = Podman::new(server.socket(), hosts, Credentials::none()).with_timeouts(LONG);
     podman.pull(&trusted(), &mut |_| {}).await.unwrap_err();
     let pulls = server
-        .asked()
+        .request_lines()
         .into_iter()
         .filter(|line| line.starts_with("POST"));
     let digest = trusted().image().digest().to_string().replace(':', "%3A");
@@ -294,14 +298,14 @@ async fn mirrors_are_asked_first_and_an_air_gap_holds() {
 }
 
 #[tokio::test]
-async fn a_login_is_shown_to_podman_and_to_nobody_else() {
+async fn a_login_is_sent_only_with_the_pull() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("auth.json");
     // u:hunter2
     std::fs::write(&file, r#"{"auths":{"a.b":{"auth":"dTpodW50ZXIy"}}}"#).unwrap();
     let server = Server::start(|_| json(500, r#"{"message":"unauthorized"}"#));
     let logins = Credentials::from_file(file.clone());
-    let podman = Podman::new(server.socket(), Hosts::default(), logins).with_waits(LONG);
+    let podman = Podman::new(server.socket(), Hosts::default(), logins).with_timeouts(LONG);
     let pulled = podman.pull(&trusted(), &mut |_| {}).await;
     assert!(!format!("{podman:?} {pulled:?}").contains("hunter2"));
     assert!(
@@ -316,9 +320,9 @@ async fn a_login_is_shown_to_podman_and_to_nobody_else() {
         false => json(200, "{\"error\":\"unauthorized: authentication required\"}"),
     });
     let logins = Credentials::from_file(file.clone());
-    let podman = Podman::new(server.socket(), Hosts::default(), logins).with_waits(LONG);
+    let podman = Podman::new(server.socket(), Hosts::default(), logins).with_timeouts(LONG);
     let error = podman.pull(&trusted(), &mut |_| {}).await.unwrap_err();
-    assert!(sentence(&server, &error).ends_with("; log in with `podman login`"));
+    assert!(message(&server, &error).ends_with("; log in with `podman login`"));
     // {"a.b":{"password":"hunter2","username":"u"}}
     let header = "x-registry-auth: \
                   eyJhLmIiOnsicGFzc3dvcmQiOiJodW50ZXIyIiwidXNlcm5hbWUiOiJ1In19";
@@ -334,14 +338,14 @@ async fn a_login_is_shown_to_podman_and_to_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_container_that_is_gone_has_ended() {
-    let gone = || {
+async fn ending_a_missing_container_is_no_error() {
+    let missing = || {
         json(
             404,
             r#"{"message":"no container with ID c0ffee: no such container"}"#,
         )
     };
-    let server = Server::start(move |_| gone());
+    let server = Server::start(move |_| missing());
     let podman = podman(&server);
     for after in [After::Keep, After::Remove] {
         podman.end(&id(), Duration::ZERO, after).await.unwrap();
@@ -353,13 +357,13 @@ async fn a_container_that_is_gone_has_ended() {
             .await
             .unwrap_err(),
     ] {
-        let expected = "Podman has no container c0ffee; `schedctl ps` lists those that there are";
-        assert_eq!(sentence(&server, &error), expected);
+        let expected = "Podman has no container c0ffee; `schedctl ps` lists the existing ones";
+        assert_eq!(message(&server, &error), expected);
     }
 }
 
 #[tokio::test]
-async fn a_removal_that_failed_behind_a_yes_is_told() {
+async fn a_failed_removal_with_a_success_status_is_an_error() {
     let server = Server::start(|line| {
         if line.starts_with("DELETE") {
             return json(200, r#"[{"Id":"c0ffee","Err":"device busy"}]"#);
@@ -369,20 +373,20 @@ async fn a_removal_that_failed_behind_a_yes_is_told() {
     let podman = podman(&server);
     let error = podman.end(&id(), Duration::ZERO, After::Remove).await;
     let expected = "Podman could not remove c0ffee: \"device busy\"";
-    assert_eq!(sentence(&server, &error.unwrap_err()), expected);
+    assert_eq!(message(&server, &error.unwrap_err()), expected);
 }
 
 #[tokio::test]
-async fn output_that_is_none_is_refused() {
+async fn malformed_output_is_an_error() {
     let output = |body: &'static [u8]| async move {
         let server = Server::start(move |line| {
             if line.contains("/logs") {
-                return Answer::Full(200, libpod(), body.to_vec());
+                return Response::Full(200, libpod(), body.to_vec());
             }
             json(200, r#"{"State":{"Status":"running","Pid":7}}"#)
         });
         let error = podman(&server).output(&id(), Until::Now, &mut |_| {}).await;
-        sentence(&server, &error.unwrap_err())
+        message(&server, &error.unwrap_err())
     };
     assert_eq!(
         output(b"plain text\n").await,
@@ -396,18 +400,23 @@ async fn output_that_is_none_is_refused() {
 }
 
 #[tokio::test]
-async fn nothing_is_made_of_an_image_that_is_not_there() {
+async fn a_container_of_a_missing_image_is_not_created() {
     let server = Server::start(|_| json(404, r#"{"message":"no such image"}"#));
     let requested = "a.b/c:1".parse().unwrap();
     let launch = Launch::new("x".to_owned(), requested, trusted(), Vec::new()).unwrap();
     let error = podman(&server).create(&launch).await.unwrap_err();
     assert_eq!(
-        sentence(&server, &error),
+        message(&server, &error),
         format!(
             "Podman could not create a container of {}: the image is not in its store: pull it \
              first",
             trusted().image()
         )
     );
-    assert!(server.asked().iter().all(|line| line.starts_with("GET")));
+    assert!(
+        server
+            .request_lines()
+            .iter()
+            .all(|line| line.starts_with("GET"))
+    );
 }

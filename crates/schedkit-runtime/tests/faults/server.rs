@@ -1,4 +1,4 @@
-//! A unix socket where something misbehaves on order, and a record of what was asked.
+//! A server on a unix socket with scripted faulty responses, which records its requests.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -10,60 +10,59 @@ use tokio::task::JoinHandle;
 
 type Headers = Vec<(&'static str, &'static str)>;
 
-/// What is answered.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
-    /// Whole and with its length.
+pub(crate) enum Response {
+    /// Status, headers and body, with the right length.
     Full(u16, Headers, Vec<u8>),
-    /// From libpod: announces more than these bytes, and hangs up.
-    Cut(Vec<u8>),
-    /// As long as anybody listens.
-    Flood(Headers),
-    /// These bytes and then nothing, keeping the line.
+    /// As libpod: announces more bytes than these and closes the connection.
+    Truncated(Vec<u8>),
+    /// A body without an end.
+    Endless(Headers),
+    /// These bytes and then nothing; the connection stays open.
     Stall(Vec<u8>),
-    /// Anything, and hangs up.
+    /// These bytes, then closes the connection.
     Raw(Vec<u8>),
 }
 
-/// The header by which libpod is known.
+/// The header that every response of libpod has.
 pub(crate) fn libpod() -> Headers {
     vec![("Libpod-Api-Version", "4.3.1")]
 }
 
-/// From libpod.
-pub(crate) fn json(status: u16, body: &str) -> Answer {
-    Answer::Full(status, libpod(), body.as_bytes().to_vec())
+/// A JSON response of libpod.
+pub(crate) fn json(status: u16, body: &str) -> Response {
+    Response::Full(status, libpod(), body.as_bytes().to_vec())
 }
 
 /// Runs until it is dropped.
 pub(crate) struct Server {
     folder: TempDir,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
 }
 
 impl Server {
-    /// `handler` gets the first line of each question.
-    pub(crate) fn start(handler: impl Fn(&str) -> Answer + Send + Sync + 'static) -> Self {
+    /// `handler` gets the first line of each request.
+    pub(crate) fn start(handler: impl Fn(&str) -> Response + Send + Sync + 'static) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("socket")).unwrap();
-        let asked = Arc::<Mutex<Vec<String>>>::default();
-        let record = Arc::clone(&asked);
+        let requests = Arc::<Mutex<Vec<String>>>::default();
+        let record = Arc::clone(&requests);
         let task = tokio::spawn(async move {
-            // What is held open stays so until the server goes.
-            let mut held = Vec::new();
+            // Connections that stay open until the server is dropped.
+            let mut open = Vec::new();
             loop {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let head = head(&mut stream).await;
                 let line = head.lines().next().unwrap_or_default().to_owned();
                 record.lock().unwrap().push(head);
-                answer(&mut stream, handler(&line)).await;
-                held.extend(matches!(handler(&line), Answer::Stall(_)).then_some(stream));
+                respond(&mut stream, handler(&line)).await;
+                open.extend(matches!(handler(&line), Response::Stall(_)).then_some(stream));
             }
         });
         Self {
             folder,
-            asked,
+            requests,
             task,
         }
     }
@@ -72,21 +71,20 @@ impl Server {
         self.folder.path().join("socket")
     }
 
-    /// Nobody listens any more; the socket's file stays.
-    pub(crate) async fn hang_up(&mut self) {
+    /// Stops listening; the socket's file stays.
+    pub(crate) async fn stop_listening(&mut self) {
         self.task.abort();
         let _ = (&mut self.task).await;
     }
 
-    /// The first lines of the questions.
-    pub(crate) fn asked(&self) -> Vec<String> {
+    pub(crate) fn request_lines(&self) -> Vec<String> {
         let line = |head: String| head.lines().next().unwrap_or_default().to_owned();
         self.headers().into_iter().map(line).collect()
     }
 
-    /// All that stands before the bodies.
+    /// The heads of all requests.
     pub(crate) fn headers(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -107,26 +105,26 @@ async fn head(stream: &mut UnixStream) -> String {
     String::from_utf8(head).unwrap()
 }
 
-async fn answer(stream: &mut UnixStream, answer: Answer) {
+async fn respond(stream: &mut UnixStream, response: Response) {
     let begin = |status: u16, headers: &Headers| {
         let headers = headers
             .iter()
             .map(|(key, value)| format!("{key}: {value}\r\n"));
         format!("HTTP/1.1 {status} X\r\n{}", headers.collect::<String>())
     };
-    // Whoever does not listen to the end has heard enough.
-    let _ = match answer {
-        Answer::Full(status, headers, body) => {
+    // The client may close the connection before the end.
+    let _ = match response {
+        Response::Full(status, headers, body) => {
             let begin = begin(status, &headers);
             let head = format!("{begin}Content-Length: {}\r\n\r\n", body.len());
             stream.write_all(&[head.as_bytes(), &body].concat()).await
         }
-        Answer::Cut(body) => {
+        Response::Truncated(body) => {
             let begin = begin(200, &libpod());
             let head = format!("{begin}Content-Length: {}\r\n\r\n", body.len() + 1);
             stream.write_all(&[head.as_bytes(), &body].concat()).await
         }
-        Answer::Flood(headers) => {
+        Response::Endless(headers) => {
             let head = begin(200, &headers) + "\r\n";
             let mut sent = stream.write_all(head.as_bytes()).await;
             while sent.is_ok() {
@@ -134,6 +132,6 @@ async fn answer(stream: &mut UnixStream, answer: Answer) {
             }
             sent
         }
-        Answer::Stall(bytes) | Answer::Raw(bytes) => stream.write_all(&bytes).await,
+        Response::Stall(bytes) | Response::Raw(bytes) => stream.write_all(&bytes).await,
     };
 }

@@ -1,6 +1,6 @@
 //! The truth table, row by row, and what becomes of the gate.
 
-use schedkit_core::LastWords;
+use schedkit_core::SchedulerExit;
 
 use super::*;
 use crate::fixture::pod;
@@ -31,7 +31,7 @@ fn ending(words: &str) -> Option<Ending> {
     Some(Ending {
         code: 1,
         reason: "Error".to_owned(),
-        words: LastWords::parse(words),
+        words: SchedulerExit::parse(words),
         at: Some(at(90)),
     })
 }

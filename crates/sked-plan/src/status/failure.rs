@@ -1,6 +1,6 @@
 //! What a write that failed means, and what to do about it.
 
-use schedkit_core::foreign;
+use schedkit_core::sanitize;
 use sked_api::Reason;
 
 use super::trouble::{Trouble, name_taken};
@@ -33,7 +33,7 @@ pub(super) fn trouble(failure: &Failure) -> Option<Trouble> {
         Attempt::Replace => "update",
         Attempt::Delete => "delete",
     };
-    let said = foreign::brief(&failure.message);
+    let said = sanitize::brief(&failure.message);
     let message = format!(
         "could not {attempt} the DaemonSet {}: {said}; {remedy}",
         failure.key

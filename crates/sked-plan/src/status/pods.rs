@@ -1,7 +1,7 @@
 //! What a pod's state means for its node.
 
 use jiff::{SignedDuration, Timestamp};
-use schedkit_core::foreign;
+use schedkit_core::sanitize;
 use sked_api::Reason;
 
 use super::nodes::Placed;
@@ -105,13 +105,13 @@ fn pending(why: &str) -> String {
     format!(
         "its pod waits for a place: {}; make room on the node, or wait until the scheduler that is \
          there has gone",
-        foreign::brief(why)
+        sanitize::brief(why)
     )
 }
 
 fn waiting(reason: &str, message: &str) -> (Reason, String) {
-    let said = foreign::brief(message);
-    let word = foreign::brief(reason);
+    let said = sanitize::brief(message);
+    let word = sanitize::brief(reason);
     match reason {
         "ErrImagePull"
         | "ImagePullBackOff"
@@ -143,7 +143,7 @@ fn ended(placed: &Placed<'_>, ending: &Ending) -> Option<Trouble> {
         NodeState::Ejected => Reason::Ejected,
         _ => Reason::SchedulerEnded,
     };
-    let word = ending.words.as_ref().map(|words| words.reason.word());
+    let word = ending.words.as_ref().map(|words| words.reason.as_str());
     Some(Trouble {
         node: pod.node.clone(),
         since: Some(ending.at.unwrap_or(pod.created)),
@@ -162,7 +162,7 @@ fn last_words(ending: &Ending) -> String {
             "the scheduler ended with exit code {} ({}) and said nothing; see its log with kubectl \
              logs --previous",
             ending.code,
-            foreign::brief(word)
+            sanitize::brief(word)
         );
     };
     let said = match words.message.as_str() {
@@ -173,7 +173,11 @@ fn last_words(ending: &Ending) -> String {
         .reason
         .remedy()
         .unwrap_or("see its log with kubectl logs --previous");
-    format!("{}: {}{said}; {remedy}", words.reason.word(), words.reason)
+    format!(
+        "{}: {}{said}; {remedy}",
+        words.reason.as_str(),
+        words.reason
+    )
 }
 
 fn failed(reason: &str, message: &str) -> String {
@@ -183,7 +187,7 @@ fn failed(reason: &str, message: &str) -> String {
     };
     format!(
         "the node refused or evicted the pod ({}): {}; see the node's conditions",
-        foreign::brief(word),
-        foreign::brief(message)
+        sanitize::brief(word),
+        sanitize::brief(message)
     )
 }

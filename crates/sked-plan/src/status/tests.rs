@@ -4,7 +4,7 @@ mod kernels;
 
 use std::sync::Arc;
 
-use schedkit_core::LastWords;
+use schedkit_core::SchedulerExit;
 use serde_json::json;
 use sked_api::{Reason, SchedExt, SchedExtStatus};
 
@@ -50,7 +50,7 @@ fn ending(code: i32, message: &str) -> Ending {
     Ending {
         code,
         reason: "Error".to_owned(),
-        words: LastWords::parse(message),
+        words: SchedulerExit::parse(message),
         at: None,
     }
 }
@@ -120,7 +120,7 @@ fn each_state_of_a_pod_has_its_word() {
             ended(1, stall),
             Reason::Ejected,
             "Stall",
-            "Stall: it left a task waiting",
+            "Stall: it did not run a task in time",
         ),
         (
             ended(1, "libbpf: failed to open system Kconfig"),

@@ -1,7 +1,7 @@
 //! Everything that is not as it should be, from all that was observed.
 
 use jiff::Timestamp;
-use schedkit_core::foreign;
+use schedkit_core::sanitize;
 use sked_api::Reason;
 
 use super::nodes::Placed;
@@ -96,7 +96,7 @@ fn refused(observed: &Observed, refusal: &Refusal) -> Option<Trouble> {
 }
 
 fn refusal_message(live: &LiveDaemonSet, refusal: &Refusal) -> String {
-    let said = foreign::brief(&lasting(&refusal.message));
+    let said = sanitize::brief(&lasting(&refusal.message));
     let namespace = &live.key.namespace;
     let remedy = if refusal.message.contains("PodSecurity") {
         format!(

@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use schedkit_host::kernel::Kernel;
+use schedkit_host::kernel::KernelInfo;
 use schedkit_host::{Fact, SchedExt};
 use sked_api::node::SchedExtNodeStatus;
 use tokio::time::Instant;
@@ -129,11 +129,11 @@ impl Ledger {
     pub(super) fn read(
         &mut self,
         reading: &Fact<SchedExt>,
-        kernel: &Kernel,
+        kernel: &KernelInfo,
         now: Timestamp,
         moment: Instant,
     ) {
-        let moves = reading.known().is_some_and(SchedExt::is_in_motion);
+        let moves = reading.known().is_some_and(SchedExt::is_transitional);
         self.passing_until = moves.then(|| self.passing_until.unwrap_or(moment + PASSING));
         let previous = self.wanted.as_ref().or(match &self.held {
             Held::There(report) => Some(&report.status),

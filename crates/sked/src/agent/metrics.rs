@@ -15,8 +15,8 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
-use schedkit_host::kernel::Kernel;
-use schedkit_host::{Fact, HostRoot, SchedExt, State};
+use schedkit_host::kernel::KernelInfo;
+use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState};
 
 /// The states that a series is there for, whatever the kernel says.
 const STATES: [&str; 5] = ["disabled", "enabling", "enabled", "disabling", "unknown"];
@@ -96,13 +96,13 @@ struct Machine(HostRoot);
 impl Collector for Machine {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
         let out = &mut encoder;
-        kernel(out, &Kernel::read(&self.0))?;
+        kernel(out, &KernelInfo::read(&self.0))?;
         let reading = SchedExt::read(&self.0);
         states(out, &reading)?;
         let supported = match &reading {
             Fact::Known(_) => Some(1),
             Fact::Absent => Some(0),
-            Fact::Unreadable(_) | Fact::Strange(_) => None,
+            Fact::Unreadable(_) | Fact::Malformed(_) => None,
         };
         gauge(
             out,
@@ -117,7 +117,7 @@ impl Collector for Machine {
     }
 }
 
-fn kernel(out: &mut DescriptorEncoder<'_>, kernel: &Kernel) -> Result<(), Error> {
+fn kernel(out: &mut DescriptorEncoder<'_>, kernel: &KernelInfo) -> Result<(), Error> {
     let release = kernel.release.known().map_or("", |text| text.as_str());
     let boot_id = kernel.boot_id.known().map_or("", String::as_str);
     let help = "The running kernel; empty what cannot be read";
@@ -130,7 +130,7 @@ fn states(out: &mut DescriptorEncoder<'_>, reading: &Fact<SchedExt>) -> Result<(
     let is = match reading {
         Fact::Known(sched_ext) => word(sched_ext.state.known()),
         Fact::Absent => "",
-        Fact::Unreadable(_) | Fact::Strange(_) => "unknown",
+        Fact::Unreadable(_) | Fact::Malformed(_) => "unknown",
     };
     let help = "Where sched_ext is: 1 for one state, all 0 where the kernel has none";
     let mut family = out.encode_descriptor("sked_node_state", help, None, MetricType::Gauge)?;
@@ -141,13 +141,13 @@ fn states(out: &mut DescriptorEncoder<'_>, reading: &Fact<SchedExt>) -> Result<(
     Ok(())
 }
 
-fn word(state: Option<&State>) -> &'static str {
+fn word(state: Option<&SchedExtState>) -> &'static str {
     match state {
-        Some(State::Disabled) => "disabled",
-        Some(State::Prepping | State::Enabling) => "enabling",
-        Some(State::Enabled) => "enabled",
-        Some(State::Disabling) => "disabling",
-        Some(State::Unknown(_)) | None => "unknown",
+        Some(SchedExtState::Disabled) => "disabled",
+        Some(SchedExtState::Prepping | SchedExtState::Enabling) => "enabling",
+        Some(SchedExtState::Enabled) => "enabled",
+        Some(SchedExtState::Disabling) => "disabling",
+        Some(SchedExtState::Unknown(_)) | None => "unknown",
     }
 }
 

@@ -10,9 +10,9 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use schedkit_core::foreign;
-use schedkit_host::kernel::Kernel;
-use schedkit_host::{Fact, SchedExt, State};
+use schedkit_core::sanitize;
+use schedkit_host::kernel::KernelInfo;
+use schedkit_host::{Fact, SchedExt, SchedExtState};
 use sked_api::node::SchedExtNodeStatus;
 
 /// Fewer than the API server takes.
@@ -23,13 +23,13 @@ const LONGEST_RELEASE: usize = 127;
 /// What was read, as it is reported.
 pub(super) fn report(
     reading: &Fact<SchedExt>,
-    kernel: &Kernel,
+    kernel: &KernelInfo,
     previous: Option<&SchedExtNodeStatus>,
     now: Timestamp,
 ) -> SchedExtNodeStatus {
     let mut troubles = Troubles::default();
     let release = troubles.known("the kernel's release", &kernel.release);
-    let kernel_release = release.map(|text| foreign::shortened(text.as_str(), LONGEST_RELEASE));
+    let kernel_release = release.map(|text| sanitize::shortened(text.as_str(), LONGEST_RELEASE));
     let boot_id = troubles.known("the boot id", &kernel.boot_id).cloned();
     let mut status = SchedExtNodeStatus {
         kernel_release,
@@ -39,7 +39,7 @@ pub(super) fn report(
     match reading {
         Fact::Known(sched_ext) => kernels_word(sched_ext, &mut status, &mut troubles),
         Fact::Absent => status.supported = Some(false),
-        Fact::Unreadable(_) | Fact::Strange(_) => {
+        Fact::Unreadable(_) | Fact::Malformed(_) => {
             troubles.known("/sys/kernel/sched_ext", reading);
         }
     }
@@ -73,7 +73,7 @@ fn kernels_word(read: &SchedExt, status: &mut SchedExtNodeStatus, troubles: &mut
         events: _,
     } = read;
     status.supported = Some(true);
-    status.state = match troubles.known("state", state).map(State::as_str) {
+    status.state = match troubles.known("state", state).map(SchedExtState::as_str) {
         Some("") => {
             troubles.say("state is empty".to_owned());
             None
@@ -82,8 +82,8 @@ fn kernels_word(read: &SchedExt, status: &mut SchedExtNodeStatus, troubles: &mut
     };
     // Its folder comes and goes with the scheduler.
     status.ops = match (ops, state) {
-        (Fact::Absent, Fact::Known(State::Enabled))
-        | (Fact::Unreadable(_) | Fact::Strange(_), _) => {
+        (Fact::Absent, Fact::Known(SchedExtState::Enabled))
+        | (Fact::Unreadable(_) | Fact::Malformed(_), _) => {
             troubles.known("root/ops", ops);
             None
         }
@@ -106,7 +106,7 @@ impl Troubles {
 
     /// The value, or a sentence more.
     fn known<'a, T>(&mut self, name: &str, fact: &'a Fact<T>) -> Option<&'a T> {
-        if let Some(trouble) = fact.trouble() {
+        if let Some(trouble) = fact.problem() {
             self.say(format!("{name} {trouble}"));
         }
         fact.known()
@@ -124,7 +124,7 @@ impl Troubles {
 
     fn sentence(self) -> Option<String> {
         let all = self.0.join("; ");
-        (!all.is_empty()).then(|| foreign::shortened(&all, LONGEST_TROUBLE))
+        (!all.is_empty()).then(|| sanitize::shortened(&all, LONGEST_TROUBLE))
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 use kube::api::ObjectMeta;
-use schedkit_core::LastWords;
+use schedkit_core::SchedulerExit;
 use serde::Deserialize;
 use sked_api::label;
 use sked_plan::observed::{Ending, Gate, PodState};
@@ -167,7 +167,7 @@ fn ending(container: &ContainerStatus) -> Option<Ending> {
     Some(Ending {
         code: ended.exit_code,
         reason: ended.reason.clone().unwrap_or_default(),
-        words: LastWords::parse(ended.message.as_deref().unwrap_or_default()),
+        words: SchedulerExit::parse(ended.message.as_deref().unwrap_or_default()),
         at: ended.finished_at.as_ref().map(|time| time.0),
     })
 }

@@ -16,7 +16,7 @@ fn sigterm_comes_first_and_nothing_is_left() {
     fixture.await_waiting(&id);
     let pid = fixture.list()[0].pid().unwrap();
     fixture.end(&id, After::Keep);
-    assert_eq!(fixture.list()[0].state, State::Exited(ExitCode(7)));
+    assert_eq!(fixture.list()[0].state, ContainerState::Exited(ExitCode(7)));
     fixture.end(&id, After::Remove);
     assert!(fixture.list().is_empty());
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
@@ -37,7 +37,7 @@ fn what_ignores_sigterm_is_killed_after_the_grace_period() {
         .driver
         .end(&id, Duration::from_millis(200), After::Keep);
     fixture.runtime.block_on(end).unwrap();
-    assert_eq!(fixture.list()[0].state, State::Exited(ExitCode(137)));
+    assert_eq!(fixture.list()[0].state, ContainerState::Exited(ExitCode(137)));
     fixture.end(&id, After::Remove);
 }
 
@@ -45,7 +45,7 @@ fn what_ignores_sigterm_is_killed_after_the_grace_period() {
 fn what_was_never_started_is_removed() {
     let fixture = ContainerdFixture::fresh();
     let id = fixture.make(&ImageRecipe::new("unborn"), &[]);
-    assert_eq!(fixture.list()[0].state, State::Created);
+    assert_eq!(fixture.list()[0].state, ContainerState::Created);
     fixture.end(&id, After::Remove);
     assert!(fixture.list().is_empty());
 }
@@ -116,7 +116,7 @@ fn what_others_left_in_our_namespace_is_listed_and_removed() {
     assert_eq!(listed[1].record.scheduler, None);
     assert!(listed[1].pid().is_some());
     let old = listed[1].id.clone();
-    let mut take = |piece: schedkit_runtime::Piece<'_>| panic!("{piece:?}");
+    let mut take = |piece: schedkit_runtime::OutputChunk<'_>| panic!("{piece:?}");
     let heard = fixture.driver.output(&old, Until::Now, &mut take);
     assert_eq!(fixture.runtime.block_on(heard).unwrap(), None);
     let end = fixture
@@ -135,7 +135,7 @@ fn what_does_not_exist_cannot_be_started_or_read() {
     let id = ContainerId::new("absent");
     let error = fixture.runtime.block_on(fixture.driver.start(&id)).unwrap_err();
     assert!(matches!(error, DriverError::NoContainer { .. }), "{error}");
-    let mut take = |_: schedkit_runtime::Piece<'_>| {};
+    let mut take = |_: schedkit_runtime::OutputChunk<'_>| {};
     let listened = fixture.driver.output(&id, Until::Exit, &mut take);
     let error = fixture.runtime.block_on(listened).unwrap_err();
     assert!(matches!(error, DriverError::NoContainer { .. }), "{error}");
@@ -151,7 +151,7 @@ fn reading_output_goes_on_when_containerd_is_restarted() {
         runtime,
     } = &mut fixture;
     let mut heard = String::new();
-    let mut take = |piece: schedkit_runtime::Piece<'_>| {
+    let mut take = |piece: schedkit_runtime::OutputChunk<'_>| {
         heard.push_str(std::str::from_utf8(piece.bytes).unwrap());
         // The call that waits for the end is cut off here.
         daemon.restart();

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use schedkit_runtime::{Containerd, Driver, DriverError, Progress, Pulled, containerd};
+use schedkit_runtime::{Containerd, Driver, DriverError, PullProgress, Pulled, containerd};
 
 use testkit::containerd::daemon::Daemon;
 use testkit::containerd::image::{Packing, ImageRecipe, layer, noise};
@@ -84,14 +84,14 @@ async fn child_that_pulls() {
     let Some(digest) = word("CHILD_DIGEST") else {
         return;
     };
-    let settings = containerd::Settings {
+    let settings = containerd::ContainerdConfig {
         socket: socket.into(),
-        ..containerd::Settings::default()
+        ..containerd::ContainerdConfig::default()
     };
     let driver = Containerd::new(settings, client(&address));
     let image = trusted(&address, &digest);
     let mut told = |progress| {
-        if let Progress::Bytes { received, total } = progress
+        if let PullProgress::Bytes { received, total } = progress
             && received > total / 2
         {
             println!("HALF");
@@ -106,10 +106,10 @@ async fn child_that_pulls() {
 #[test]
 fn an_image_beyond_the_limit_is_refused_before_anything_is_fetched() {
     let fixture = ContainerdFixture::fresh();
-    let settings = containerd::Settings {
+    let settings = containerd::ContainerdConfig {
         socket: fixture.daemon.socket(),
-        most_bytes: 1 << 20,
-        ..containerd::Settings::default()
+        max_image_bytes: 1 << 20,
+        ..containerd::ContainerdConfig::default()
     };
     let driver = Containerd::new(settings, client(registry().address()));
     let image = trusted(registry().address(), &big(4, 2 << 20));
@@ -125,16 +125,16 @@ fn a_layer_that_is_cut_off_begins_anew() {
     let fixture = ContainerdFixture::fresh();
     let digest = big(5, 8 << 20);
     let (address, cuts) = cutting_once(registry().address(), 4 << 20);
-    let settings = containerd::Settings {
+    let settings = containerd::ContainerdConfig {
         socket: fixture.daemon.socket(),
-        logs: fixture.daemon.path("logs"),
-        ..containerd::Settings::default()
+        log_folder: fixture.daemon.path("logs"),
+        ..containerd::ContainerdConfig::default()
     };
     let driver = Containerd::new(settings, client(&address));
     let image = trusted(&address, &digest);
     let mut told = Vec::new();
     let mut tell = |progress| {
-        if let Progress::Bytes { received, .. } = progress {
+        if let PullProgress::Bytes { received, .. } = progress {
             told.push(received);
         }
     };

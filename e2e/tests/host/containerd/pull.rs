@@ -22,7 +22,7 @@ fn an_index_is_pulled_once_and_its_layers_are_what_runs() {
     let mut told = Vec::new();
     let pulled = fixture.try_pull(&image, &mut |progress| told.push(progress));
     assert_eq!(pulled.unwrap(), Pulled::Fetched);
-    let Some(Progress::Bytes { received, total }) = told.last() else {
+    let Some(PullProgress::Bytes { received, total }) = told.last() else {
         panic!("{told:?}");
     };
     assert_eq!(received, total);
@@ -152,7 +152,7 @@ fn what_another_namespace_has_is_not_fetched_again() {
     let pulled = fixture.try_pull(&image, &mut |progress| told.push(progress));
     assert_eq!(pulled.unwrap(), Pulled::Fetched);
     let total = program.bytes.len() as u64;
-    let expected = [0, total].map(|received| Progress::Bytes { received, total });
+    let expected = [0, total].map(|received| PullProgress::Bytes { received, total });
     assert_eq!(told, expected, "no byte of it went over the wire");
     let id = fixture.create(&image, &["say", "shared"]).unwrap();
     fixture.start(&id);

@@ -1,6 +1,6 @@
 //! What runs, as whom, with which words and in whose sight.
 
-use schedkit_runtime::{After, Driver, DriverError, ExitCode, State};
+use schedkit_runtime::{After, ContainerState, Driver, DriverError, ExitCode};
 use serde_json::json;
 
 use testkit::containerd::image::ImageRecipe;
@@ -71,7 +71,7 @@ fn a_scheduler_is_root_on_the_host_and_gets_its_arguments_unchanged() {
     let [container] = &fixture.list()[..] else {
         panic!("there is one");
     };
-    assert_eq!(container.state, State::Exited(ExitCode(3)));
+    assert_eq!(container.state, ContainerState::Exited(ExitCode(3)));
     assert_eq!(container.record.args, args);
 }
 
@@ -104,10 +104,10 @@ fn a_container_can_be_started_again_with_an_empty_log() {
         "what runs is not started again"
     );
     fixture.end(&id, After::Keep);
-    assert_eq!(fixture.list()[0].state, State::Exited(ExitCode(7)));
+    assert_eq!(fixture.list()[0].state, ContainerState::Exited(ExitCode(7)));
     fixture.start(&id);
     fixture.await_waiting(&id);
-    let State::Running { pid, started } = fixture.list()[0].state.clone() else {
+    let ContainerState::Running { pid, started } = fixture.list()[0].state.clone() else {
         panic!("it runs");
     };
     assert_ne!(pid, first);
@@ -143,7 +143,7 @@ fn an_image_without_entrypoint_or_program_is_refused() {
         );
     }
     // It is there, not running, and goes like any other.
-    assert_eq!(fixture.list()[0].state, State::Created);
+    assert_eq!(fixture.list()[0].state, ContainerState::Created);
     fixture.end(&id, After::Remove);
     assert!(fixture.list().is_empty());
 }
@@ -157,7 +157,7 @@ fn what_is_ready_runs_nothing_until_it_is_started() {
     // Once more is the same.
     for _ in 0..2 {
         ready().unwrap();
-        assert_eq!(state(), State::Created);
+        assert_eq!(state(), ContainerState::Created);
     }
     fixture.start(&id);
     assert_eq!(
@@ -166,7 +166,7 @@ fn what_is_ready_runs_nothing_until_it_is_started() {
     );
     // One that has ended can be made ready again, and need not start.
     ready().unwrap();
-    assert_eq!(state(), State::Created);
+    assert_eq!(state(), ContainerState::Created);
     fixture.end(&id, After::Remove);
     assert_eq!(fixture.list(), []);
     assert!(matches!(ready(), Err(DriverError::NoContainer { .. })));

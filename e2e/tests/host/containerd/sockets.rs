@@ -36,7 +36,10 @@ async fn no_daemon_and_another_daemon_are_different_errors() {
         }
     });
     let error = containerd::ping(&web).await.unwrap_err();
-    assert!(matches!(error, DriverError::Stranger { .. }), "{error:?}");
+    assert!(
+        matches!(error, DriverError::WrongService { .. }),
+        "{error:?}"
+    );
 }
 
 /// The clock runs ahead whenever everybody waits, so this takes no time.
@@ -47,7 +50,7 @@ async fn a_silent_socket_times_out() {
     let _listener = UnixListener::bind(&socket).unwrap();
     let error = containerd::ping(&socket).await.unwrap_err();
     assert!(
-        matches!(error, DriverError::TooSlow { seconds: 10, .. }),
+        matches!(error, DriverError::Timeout { seconds: 10, .. }),
         "{error:?}"
     );
 }
@@ -131,7 +134,7 @@ fn the_kubelets_containers_are_found_by_their_labels() {
     pod("lab-abc", "sked-controller");
     pod("stranger", "else");
     let socket = fixture.daemon.socket();
-    let sought = containerd::Sought {
+    let sought = containerd::PodContainerQuery {
         container: "scx",
         label: ("managed-by", "sked-controller"),
     };
@@ -150,7 +153,7 @@ fn the_kubelets_containers_are_found_by_their_labels() {
     assert_eq!(found.container.pid(), Some(pid));
     assert!(fixture.list().is_empty(), "they are not ours");
 
-    let nobody = containerd::Sought {
+    let nobody = containerd::PodContainerQuery {
         label: ("managed-by", "nobody"),
         ..sought
     };

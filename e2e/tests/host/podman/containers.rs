@@ -33,7 +33,7 @@ async fn arguments_arrive_as_they_are_and_the_exit_code_comes_back() {
     assert!(output.err.starts_with("uid 0 gid 0 pid "), "{}", output.err);
     assert_eq!(output.exit, Some(ExitCode(7)));
     let container = seen(service, &id).await.unwrap();
-    assert_eq!(container.state, State::Exited(ExitCode(7)));
+    assert_eq!(container.state, ContainerState::Exited(ExitCode(7)));
     assert_eq!(container.record.args, args);
     gone(service, &id, GRACE).await;
 }
@@ -56,7 +56,7 @@ async fn a_scheduler_has_what_it_needs_and_no_network() {
     service.podman().pull(&trusted, &mut |_| {}).await.unwrap();
     let id = service.started_of(&trusted, &["wait"]).await;
     let output = service.until_output(&id, "lo:").await;
-    let Some(State::Running { pid, started }) = seen(service, &id).await.map(|one| one.state) else {
+    let Some(ContainerState::Running { pid, started }) = seen(service, &id).await.map(|one| one.state) else {
         panic!("it does not run");
     };
     assert!(started.is_some());
@@ -98,7 +98,7 @@ async fn what_was_created_and_not_started_is_listed_and_removed() {
     let launch = service.launch(&trusted, &["wait"]);
     let id = service.podman().create(&launch).await.unwrap();
     let container = seen(service, &id).await.unwrap();
-    assert_eq!(container.state, State::Created);
+    assert_eq!(container.state, ContainerState::Created);
     assert!(
         container.name.starts_with("schedkit-scx_test-"),
         "{}",
@@ -154,7 +154,7 @@ async fn output_ends_with_the_container_and_begins_with_its_latest_start() {
         podman.end(&id, GRACE, After::Keep).await.unwrap();
         podman.end(&id, GRACE, After::Keep).await.unwrap();
         let ended = seen(service, &id).await.unwrap();
-        assert_eq!(ended.state, State::Exited(ExitCode(0)));
+        assert_eq!(ended.state, ContainerState::Exited(ExitCode(0)));
         let output = service.output(&id, Until::Exit).await;
         assert_eq!(output.out, "</program>\n<wait>\nasked to end\n");
         assert_eq!(output.exit, Some(ExitCode(0)));
@@ -174,7 +174,7 @@ async fn what_ignores_sigterm_is_killed_after_the_grace_period() {
     podman.end(&id, grace, After::Keep).await.unwrap();
     assert!(begin.elapsed() >= grace);
     let container = seen(service, &id).await.unwrap();
-    assert_eq!(container.state, State::Exited(ExitCode(128 + 9)));
+    assert_eq!(container.state, ContainerState::Exited(ExitCode(128 + 9)));
     podman.start(&id).await.unwrap();
     gone(service, &id, Duration::ZERO).await;
 }
@@ -188,7 +188,7 @@ async fn children_end_with_their_parent() {
     let output = service.output(&id, Until::Now).await;
     assert!(output.out.contains("asked to end"), "{}", output.out);
     let container = seen(service, &id).await.unwrap();
-    assert_eq!(container.state, State::Exited(ExitCode(0)));
+    assert_eq!(container.state, ContainerState::Exited(ExitCode(0)));
     gone(service, &id, GRACE).await;
 }
 
@@ -257,7 +257,7 @@ async fn what_is_ready_runs_nothing_until_it_is_started() {
     // Once more is the same.
     for _ in 0..2 {
         podman.ready(&id).await.unwrap();
-        assert_eq!(seen(service, &id).await.unwrap().state, State::Created);
+        assert_eq!(seen(service, &id).await.unwrap().state, ContainerState::Created);
         assert_eq!(service.output(&id, Until::Now).await.out, "");
     }
     podman.start(&id).await.unwrap();

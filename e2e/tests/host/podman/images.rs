@@ -1,7 +1,7 @@
 //! From a verified digest to the same bytes in the store.
 
 use lab::oci::Index;
-use schedkit_runtime::{Driver, DriverError, Progress, Pulled, Until, podman};
+use schedkit_runtime::{Driver, DriverError, PullProgress, Pulled, Until, podman};
 use serde_json::json;
 
 use testkit::podman::podman_service;
@@ -24,7 +24,7 @@ async fn an_image_is_fetched_once() {
     let pulled = podman.pull(&trusted, &mut take).await.unwrap();
     assert_eq!(pulled, Pulled::Fetched);
     let first = format!("Trying to pull {}...", trusted.image());
-    assert_eq!(notes[0], Progress::Note(first));
+    assert_eq!(notes[0], PullProgress::Note(first));
     let again = podman.pull(&trusted, &mut |_| {}).await.unwrap();
     assert_eq!(again, Pulled::Cached);
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The few kernel types and functions that the lab scheduler touches, written by
- * hand so that no vmlinux.h of one particular kernel has to be kept in the tree.
+ * The kernel types and functions that the lab scheduler uses, written by hand so
+ * that no vmlinux.h of one kernel has to be kept in the repository.
  *
  * Every struct names only the members that are used. libbpf finds their real
- * places in the running kernel's BTF when it loads the program, which is why one
+ * offsets in the running kernel's BTF when it loads the program, which is why one
  * object loads on every kernel of the lab although the structs differ there.
  *
- * Included by lab.bpf.c alone. It never holds anything that the loader has to
- * know: that lives in shared.h.
+ * What the loader needs to know is in shared.h.
  */
 #ifndef LAB_KERNEL_H
 #define LAB_KERNEL_H
@@ -60,7 +59,7 @@ static long (*const bpf_probe_read_kernel_str)(void *dst, u32 size,
  * The verifier refuses every call of a function that was missed. libbpf takes
  * its longer prototype for a missing function, and a weak one may be missing:
  * the program asks kfunc_exists and does without, and src/kfunc.rs refuses
- * beforehand to order a fault that cannot be had.
+ * a fault that needs a missing function.
  *
  * libbpf ignores what follows the last three underscores of a name; the "compat"
  * keeps it from ignoring the "v2", which is part of the kernel's name.

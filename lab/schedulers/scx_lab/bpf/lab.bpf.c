@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The lab's own sched_ext scheduler: one global first-in-first-out queue, and
- * faults on order.
+ * faults that can be chosen.
  *
  *   wake-up -> select_cpu: an idle CPU if there is one
- *           -> enqueue:    strike if armed, else append to the global queue
- *   any CPU that runs dry takes the head of the global queue (done by the kernel)
+ *           -> enqueue:    produce the fault if armed, else append to the global queue
+ *   any idle CPU takes the head of the global queue (done by the kernel)
  *
- * There is no cpu_online and no cpu_offline: a scheduler without them is thrown
- * out by the kernel on every CPU hotplug with the request to come back, which is
- * what most real schedulers live with and what the lab wants to see.
+ * There is no cpu_online and no cpu_offline: the kernel ejects a scheduler without
+ * them on every CPU hotplug and asks it to restart. Most real schedulers have
+ * none either, and the lab tests this restart.
  */
 #include "shared.h"
 
@@ -128,12 +128,12 @@ void lab_exit_op(u64 *ctx)
 	exit_record.exit_code = info->exit_code;
 	bpf_probe_read_kernel_str(exit_record.reason, sizeof(exit_record.reason), info->reason);
 	bpf_probe_read_kernel_str(exit_record.msg, sizeof(exit_record.msg), info->msg);
-	/* Last, and with a full barrier, so that whoever sees it sees the rest too. */
+	/* Last, and with a full barrier, so that a reader that sees it sees the rest too. */
 	__sync_fetch_and_add(&exit_record.recorded, 1);
 }
 
 /*
- * What no verifier lets pass: a number used as an address. The question mark
+ * Every verifier refuses it: a number used as an address. The question mark
  * keeps it out of every load but the one of --fault verifier.
  */
 SEC("?syscall")

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the loader and the BPF program tell each other, byte by byte.
+ * The memory that the loader and the BPF program share.
  *
  * Each struct lives in a section of its own and therefore in a BPF map of its
  * own, so that a write of the loader can never overwrite a write of the program.
- * src/layout.rs spells the same offsets in Rust; the assertions below fail the
- * build of whoever changes this side only.
+ * src/layout.rs has the same offsets; the assertions below fail the build if
+ * only this side changes.
  */
 #ifndef LAB_SHARED_H
 #define LAB_SHARED_H
@@ -27,12 +27,12 @@ struct lab_order {
 	enum lab_fault fault;
 };
 
-/* Section .data.trigger: the loader sets it when the fault is to strike. */
+/* Section .data.trigger: the loader sets it to produce the fault. */
 struct lab_trigger {
 	u32 armed;
 };
 
-/* Section .data.exit: what the kernel told ops.exit. */
+/* Section .data.exit: what the kernel passed to ops.exit. */
 struct lab_exit {
 	u64 recorded;
 	s64 kind;

@@ -1,7 +1,4 @@
-//! The command line and the one environment variable, as they were typed.
-//!
-//! `main` calls [`parse`]; `request.rs` decides what the words mean. Nothing here is checked
-//! beyond its syntax.
+//! Parses the command line and reads the one environment variable. `request.rs` checks the values.
 
 use std::{env, ffi::OsString, time::Duration};
 
@@ -10,14 +7,13 @@ use clap::{Parser, ValueEnum};
 /// The variable that the schedulers of the scx project read, too.
 const TIMEOUT_VARIABLE: &str = "SCX_TIMEOUT_MS";
 
-/// The lab's own sched_ext scheduler: one global queue, and faults on order.
+/// The lab's own sched_ext scheduler: one global queue, and faults that can be chosen.
 ///
-/// Runs until SIGTERM or SIGINT, or until the kernel throws it out. The environment variable
+/// Runs until SIGTERM or SIGINT, or until the kernel ejects it. The environment variable
 /// SCX_TIMEOUT_MS sets the watchdog timeout in milliseconds unless --timeout is given.
 ///
-/// Exit codes: 0 after a detach that was asked for, by a signal or by the BPF program itself;
-/// 1 when the scheduler cannot start or the kernel ejects it; 2 for a command line that makes no
-/// sense; 3 for --fault exit.
+/// Exit codes: 0 after a detach by a signal or by the BPF program itself; 1 if the scheduler cannot
+/// start or the kernel ejects it; 2 for an invalid command line; 3 for --fault exit.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Args {
@@ -25,11 +21,11 @@ pub(crate) struct Args {
     #[arg(long, default_value = "lab")]
     pub(crate) name: String,
 
-    /// What to do wrong
+    /// The fault to produce
     #[arg(long, value_enum, default_value_t = FaultArg::None)]
     pub(crate) fault: FaultArg,
 
-    /// When the fault strikes, counted from the attach [default: 0s; 5s for slow-attach]
+    /// Time from the attach to the fault [default: 0s; 5s for slow-attach]
     ///
     /// A number with a unit, such as 500ms, 5s or 2m. For slow-attach it is the time to wait
     /// before attaching. After a restart for CPU hotplug it counts again from the new attach.
@@ -45,10 +41,9 @@ pub(crate) struct Args {
     pub(crate) timeout_variable: Option<OsString>,
 }
 
-/// The faults that can be ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FaultArg {
-    /// Behave
+    /// No fault
     None,
     /// Never run one victim thread, until the kernel's watchdog ejects the scheduler
     Stall,
@@ -64,14 +59,13 @@ pub(crate) enum FaultArg {
     Refuse,
     /// Wait before attaching
     SlowAttach,
-    /// Exit with code 3 without being told to
+    /// Exit with code 3
     Exit,
-    /// Ignore SIGTERM and SIGINT, so that only SIGKILL helps
+    /// Ignore SIGTERM and SIGINT, so that only SIGKILL ends it
     IgnoreSigterm,
 }
 
-/// Reads the process's command line and environment; ends the process itself for `--help`,
-/// `--version` and words that clap does not know.
+/// Reads the command line and environment; exits for `--help`, `--version` and invalid arguments.
 pub(crate) fn parse() -> Args {
     Args {
         timeout_variable: env::var_os(TIMEOUT_VARIABLE),
@@ -85,12 +79,12 @@ mod tests {
 
     use super::*;
 
-    fn args(words: &[&str]) -> Result<Args, clap::Error> {
-        Args::try_parse_from(["scx_lab"].iter().chain(words))
+    fn args(args: &[&str]) -> Result<Args, clap::Error> {
+        Args::try_parse_from(["scx_lab"].iter().chain(args))
     }
 
     #[test]
-    fn the_definition_is_sound() {
+    fn clap_accepts_the_definition() {
         Args::command().debug_assert();
     }
 

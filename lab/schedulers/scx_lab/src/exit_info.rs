@@ -1,7 +1,7 @@
-//! Why the scheduler is no longer scheduling, in the kernel's own words.
+//! The kernel's reason for the end of the scheduler.
 //!
-//! `object.rs` hands over the bytes that the BPF program copied in `ops.exit`; `run.rs` prints
-//! the result and takes the exit code from it. No text and no code is made up here.
+//! `object.rs` passes the bytes that the BPF program copied in `ops.exit`; `run.rs` prints the result
+//! and derives the exit code from it.
 
 use std::{fmt, ops::Range};
 
@@ -22,14 +22,14 @@ pub(crate) struct ExitInfo {
 /// `enum scx_exit_kind`, which newer kernels may extend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitKind {
-    /// The loader let go.
+    /// The loader closed its link.
     Unregistered,
     /// The BPF program called `scx_bpf_exit`.
     UnregisteredByBpf,
-    /// The kernel let go without blame, as on CPU hotplug.
+    /// The kernel detached it without an error, as on CPU hotplug.
     UnregisteredByKernel,
     SysRq,
-    /// A parent scheduler went and took this one with it.
+    /// A parent scheduler ended.
     Parent,
     RuntimeError,
     /// The BPF program called `scx_bpf_error`.
@@ -63,8 +63,8 @@ impl ExitInfo {
         carries_code && self.code & RESTART != 0
     }
 
-    /// Whether nobody is to blame. The same line as the scx project draws: unregistering is fine,
-    /// whoever did it; everything beyond, SysRq included, is not.
+    /// Whether it is not an error. As in the scx project, unregistering is none, and everything else,
+    /// SysRq included, is one.
     pub(crate) fn is_benign(&self) -> bool {
         matches!(
             self.kind,
@@ -104,8 +104,8 @@ fn number(record: &[u8], field: Range<usize>) -> Option<i64> {
     Some(i64::from_ne_bytes(record.get(field)?.try_into().ok()?))
 }
 
-/// The text up to the first zero. Control characters become blanks, so that one exit stays one
-/// line, and what is not UTF-8 is replaced instead of hidden.
+/// The text up to the first zero byte, on one line: control characters become spaces, and bytes that
+/// are not UTF-8 become U+FFFD.
 fn text(field: &[u8]) -> String {
     let end = field
         .iter()

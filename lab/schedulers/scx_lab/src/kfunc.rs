@@ -1,8 +1,8 @@
-//! Whether the running kernel lets a BPF program call what an ordered fault must call.
+//! Checks that a BPF program can call the kernel function that the chosen fault needs.
 //!
-//! `run.rs` asks before it loads anything. From 7.1 on some builds of the kernel describe a
-//! function with a hidden argument in their BTF, and then refuse every call of it; `bpf/kernel.h`
-//! tells the story. A fault that would silently never strike is refused here instead.
+//! `run.rs` calls it before it loads anything. Since 7.1 some builds of the kernel describe a
+//! function with a hidden argument in their BTF and then refuse every call of it (see
+//! `bpf/kernel.h`): the fault would never happen, so it is refused here.
 
 use std::path::Path;
 
@@ -14,17 +14,16 @@ use thiserror::Error;
 
 use crate::{
     preflight::BTF,
-    request::{Fault, Strike},
+    request::{BpfFault, Fault},
 };
 
-/// Why an ordered fault cannot be had.
 #[derive(Debug, Error)]
 pub(crate) enum KfuncError {
     #[error("cannot read the kernel's BTF")]
     Btf(#[source] libbpf_rs::Error),
     #[error(
         "no BPF program can call {0} on this build of the kernel, because its BTF shows a hidden \
-         argument: order another fault or boot another kernel"
+         argument: choose another fault or boot another kernel"
     )]
     NotCallable(&'static str),
 }
@@ -32,12 +31,12 @@ pub(crate) enum KfuncError {
 /// Fails if the fault needs a kernel function that cannot be called under this root.
 pub(crate) fn check(fault: Option<Fault>, root: &Path) -> Result<(), KfuncError> {
     let (name, arguments) = match fault {
-        Some(Fault::Strike {
-            how: Strike::ScxError,
+        Some(Fault::Bpf {
+            kind: BpfFault::ScxError,
             ..
         }) => ("scx_bpf_error_bstr", 3),
-        Some(Fault::Strike {
-            how: Strike::BpfExit,
+        Some(Fault::Bpf {
+            kind: BpfFault::BpfExit,
             ..
         }) => ("scx_bpf_exit_bstr", 4),
         _ => return Ok(()),

@@ -1,13 +1,12 @@
-//! Where the loader's words lie in the memory that it shares with the BPF program.
+//! Names and offsets of the memory that the loader shares with the BPF program.
 //!
-//! The other half of `bpf/shared.h`, whose assertions hold the C side to the same numbers. Used
-//! by `object.rs` and `exit_info.rs`; nothing else knows an offset.
+//! The same offsets as in `bpf/shared.h`, where assertions check them.
 
 use std::ops::Range;
 
 use crate::{
     ops_name::FIELD_LEN,
-    request::{Fault, Rejection, Strike},
+    request::{BpfFault, Fault, Rejection},
 };
 
 /// The map of `struct sched_ext_ops`.
@@ -18,7 +17,7 @@ pub(crate) const ORDER: &str = ".rodata.order";
 pub(crate) const TRIGGER: &str = ".data.trigger";
 /// The map of `struct lab_exit`.
 pub(crate) const EXIT: &str = ".data.exit";
-/// The program that no verifier lets pass.
+/// The program that every verifier refuses.
 pub(crate) const UNSAFE_PROGRAM: &str = "lab_unsafe";
 
 /// Every map above but [`OPS`] has one entry, and this is its key.
@@ -35,22 +34,23 @@ pub(crate) const EXIT_CODE: Range<usize> = 16..24;
 pub(crate) const EXIT_REASON: Range<usize> = 24..152;
 pub(crate) const EXIT_MESSAGE: Range<usize> = 152..1176;
 
-/// The number of `enum lab_fault` that orders this fault; zero for those of the loader.
+/// The number of this fault in `enum lab_fault`; zero for faults of the loader.
 pub(crate) fn fault_number(fault: Option<Fault>) -> u32 {
     match fault {
-        Some(Fault::Strike {
-            how: Strike::Stall, ..
+        Some(Fault::Bpf {
+            kind: BpfFault::Stall,
+            ..
         }) => 1,
-        Some(Fault::Strike {
-            how: Strike::ScxError,
+        Some(Fault::Bpf {
+            kind: BpfFault::ScxError,
             ..
         }) => 2,
-        Some(Fault::Strike {
-            how: Strike::RuntimeError,
+        Some(Fault::Bpf {
+            kind: BpfFault::RuntimeError,
             ..
         }) => 3,
-        Some(Fault::Strike {
-            how: Strike::BpfExit,
+        Some(Fault::Bpf {
+            kind: BpfFault::BpfExit,
             ..
         }) => 4,
         Some(Fault::Rejection(Rejection::Init)) => 5,

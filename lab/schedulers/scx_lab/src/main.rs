@@ -1,8 +1,7 @@
-//! `scx_lab`: the lab's own sched_ext scheduler, to be trusted and to misbehave on order.
+//! `scx_lab`: the lab's own sched_ext scheduler, with faults that can be chosen.
 //!
-//! Reads the command line, runs, and turns the end into an exit code. It behaves towards the
-//! outside like the schedulers of the scx project: it says when it is attached, repeats the
-//! kernel's reason on an `EXIT:` line, and lets go on SIGTERM.
+//! It behaves like the schedulers of the scx project: it prints when it is attached, prints the
+//! kernel's reason for the end on an `EXIT:` line, and detaches on SIGTERM.
 
 mod args;
 mod exit_info;
@@ -33,7 +32,7 @@ fn main() -> ExitCode {
     match run::run(&request, Path::new("/")) {
         Ok(Exit::Detached) => ExitCode::SUCCESS,
         Ok(Exit::Ejected) => ExitCode::FAILURE,
-        Ok(Exit::Ordered) => ExitCode::from(3),
+        Ok(Exit::Fault) => ExitCode::from(3),
         Err(error) => {
             output::fail(&error);
             ExitCode::FAILURE

@@ -4,8 +4,7 @@
 //! Loaded::load -> Loaded::attach -> Attached { arm, exit_info } -> Attached::detach
 //! ```
 //!
-//! `run.rs` walks this way. Nothing here sleeps, prints or decides; libbpf itself writes its
-//! warnings and the verifier's log to standard error.
+//! `run.rs` calls it. libbpf writes its warnings and the verifier's log to standard error.
 
 use std::ops::Range;
 
@@ -19,7 +18,7 @@ use crate::{
     request::{Fault, Rejection, Request},
 };
 
-/// Reading an ELF file in place wants it aligned, which a plain byte array is not.
+/// An ELF file that is read in place must be aligned.
 #[repr(C, align(8))]
 struct Aligned<Bytes: ?Sized>(Bytes);
 
@@ -28,13 +27,12 @@ static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR")
 /// A scheduler that the kernel has verified but does not use yet.
 pub(crate) struct Loaded(Object);
 
-/// A scheduler that was handed to the kernel. Dropping it detaches, too.
+/// Dropping it detaches the scheduler, too.
 pub(crate) struct Attached {
     link: Link,
     object: Object,
 }
 
-/// What can go wrong between the bytes and the attached scheduler.
 #[derive(Debug, Error)]
 pub(crate) enum ObjectError {
     #[error("cannot open the embedded BPF object")]
@@ -58,7 +56,7 @@ pub(crate) enum ObjectError {
 impl Loaded {
     /// Configures the object for this request and has the kernel verify it.
     pub(crate) fn load(request: &Request) -> Result<Self, ObjectError> {
-        // Without a name libbpf calls the object by its address in its messages.
+        // Without a name libbpf's messages have the address of the object.
         let mut object = ObjectBuilder::default()
             .name("scx_lab")
             .and_then(|builder| builder.open_memory(&OBJECT.0))
@@ -78,7 +76,7 @@ impl Loaded {
 }
 
 impl Attached {
-    /// Orders the BPF program to strike at the next wake-up of any thread.
+    /// Makes the BPF program produce the fault at the next wake-up of any thread.
     pub(crate) fn arm(&self) -> Result<(), ObjectError> {
         map(&self.object, layout::TRIGGER)?
             .update(&layout::ONLY_KEY, &layout::ARMED, MapFlags::ANY)
@@ -88,13 +86,13 @@ impl Attached {
             })
     }
 
-    /// What the kernel told `ops.exit`, once it did.
+    /// What the kernel passed to `ops.exit`, once it was called.
     pub(crate) fn exit_info(&self) -> Result<Option<ExitInfo>, ObjectError> {
         exit_info(&self.object)
     }
 
-    /// Takes the scheduler out of the kernel and returns what the kernel says about it, which is
-    /// something else than "unregistered" if the kernel was faster.
+    /// Detaches the scheduler and returns the kernel's reason, which differs from "unregistered" if the
+    /// kernel has ejected it before.
     pub(crate) fn detach(self) -> Result<ExitInfo, ObjectError> {
         let Self { link, object } = self;
         // Closing the link returns only after the kernel has called ops.exit.
@@ -104,7 +102,7 @@ impl Attached {
 }
 
 fn configure(object: &mut OpenObject, request: &Request) -> Result<(), ObjectError> {
-    // The whole field is written: a short name must not keep the tail of the default one.
+    // The whole field is written, to overwrite the default name.
     let mut name = [0; FIELD_LEN];
     for (slot, byte) in name.iter_mut().zip(request.name.as_str().bytes()) {
         *slot = byte;
@@ -130,7 +128,7 @@ fn configure(object: &mut OpenObject, request: &Request) -> Result<(), ObjectErr
 fn write(
     object: &mut OpenObject,
     map: &'static str,
-    place: Range<usize>,
+    range: Range<usize>,
     bytes: &[u8],
 ) -> Result<(), ObjectError> {
     object
@@ -138,7 +136,7 @@ fn write(
         .find(|candidate| candidate.name() == map)
         .as_mut()
         .and_then(|map| map.initial_value_mut())
-        .and_then(|value| value.get_mut(place))
+        .and_then(|value| value.get_mut(range))
         .ok_or(ObjectError::Layout(map))?
         .copy_from_slice(bytes);
     Ok(())

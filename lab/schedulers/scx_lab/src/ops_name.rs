@@ -1,25 +1,22 @@
-//! The name under which the kernel knows the scheduler.
-//!
-//! Checked here, before anything is loaded, because the kernel answers a bad one with nothing
-//! more than "invalid argument".
+//! The scheduler's name in the kernel, checked before anything is loaded: the kernel's error for an
+//! invalid one is just "invalid argument".
 
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Size of the kernel's field, its closing zero included.
+/// Size of the kernel's field, including the terminating zero.
 pub(crate) const FIELD_LEN: usize = 128;
 
 /// A name that the kernel accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpsName(String);
 
-/// Why a name is no name for the kernel.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum InvalidOpsName {
     #[error("the ops name is empty: give --name at least one letter, digit, '_' or '.'")]
     Empty,
-    #[error("the ops name has {0} bytes, but the kernel has room for at most {max}", max = FIELD_LEN - 1)]
+    #[error("the ops name has {0} bytes, but the kernel allows at most {max}", max = FIELD_LEN - 1)]
     TooLong(usize),
     #[error("the ops name contains {0:?}: only letters, digits, '_' and '.' are allowed")]
     Character(char),
@@ -38,8 +35,8 @@ impl FromStr for OpsName {
         if text.is_empty() {
             return Err(InvalidOpsName::Empty);
         }
-        if let Some(stranger) = text.chars().find(|character| !is_allowed(*character)) {
-            return Err(InvalidOpsName::Character(stranger));
+        if let Some(invalid) = text.chars().find(|character| !is_allowed(*character)) {
+            return Err(InvalidOpsName::Character(invalid));
         }
         if text.len() >= FIELD_LEN {
             return Err(InvalidOpsName::TooLong(text.len()));
@@ -59,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn real_names_pass() {
+    fn real_names_are_valid() {
         for text in [
             "lab",
             "bpfland_1.1.4_x86_64_unknown_linux_gnu",
@@ -71,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_names_say_what_is_bad() {
+    fn errors_name_what_is_invalid() {
         for (text, expected) in [
             ("", InvalidOpsName::Empty),
             ("a b", InvalidOpsName::Character(' ')),
@@ -87,7 +84,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_passes_fits_the_field_and_is_plain(text in ".*") {
+        fn a_valid_name_fits_the_field(text in ".*") {
             if let Ok(name) = text.parse::<OpsName>() {
                 prop_assert!(!name.as_str().is_empty() && name.as_str().len() < FIELD_LEN);
                 prop_assert!(name.as_str().chars().all(is_allowed));

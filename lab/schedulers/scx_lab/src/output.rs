@@ -1,6 +1,5 @@
-//! The few lines that the scheduler says.
-//!
-//! A line that cannot be written is dropped: a scheduler must not fall because its log did.
+//! Prints lines. A line that cannot be written is dropped: the scheduler must not end because its log
+//! is closed.
 
 use std::{
     error::Error,
@@ -8,17 +7,17 @@ use std::{
     io::{self, Write},
 };
 
-/// Says how it is going, on standard output.
-pub(crate) fn say(line: impl Display) {
+/// Progress, on standard output.
+pub(crate) fn print(line: impl Display) {
     writeln!(io::stdout(), "{line}").ok();
 }
 
-/// Says what somebody should look at, on standard error.
+/// Warnings, on standard error.
 pub(crate) fn warn(line: impl Display) {
     writeln!(io::stderr(), "{line}").ok();
 }
 
-/// Says an error and everything that led to it in one line, on standard error.
+/// An error and its causes in one line, on standard error.
 pub(crate) fn fail(error: &dyn Error) {
     let mut line = format!("Error: {error}");
     let mut source = error.source();

@@ -1,7 +1,6 @@
-//! What must be true of the machine before it is worth talking to libbpf.
+//! Checks that this machine can run a sched_ext scheduler, before libbpf is used.
 //!
-//! `run.rs` calls [`check`] first and [`holder`] when an attach was refused. Readers take the
-//! root of the file system, parsers take text; nothing is changed.
+//! `run.rs` calls [`check`] first, and [`attached`] when an attach was refused.
 
 use std::{
     fs, io,
@@ -18,7 +17,6 @@ const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_PERFMON: u64 = 1 << 38;
 const CAP_BPF: u64 = 1 << 39;
 
-/// Why this machine or this process cannot run a sched_ext scheduler, and what to do about it.
 #[derive(Debug, Error)]
 pub(crate) enum PreflightError {
     #[error(
@@ -60,13 +58,13 @@ pub(crate) fn check(root: &Path) -> Result<(), PreflightError> {
     }
 }
 
-/// The name of the scheduler that holds the kernel, if one does at this moment.
-pub(crate) fn holder(root: &Path) -> Option<String> {
+/// The name of the attached scheduler, if there is one.
+pub(crate) fn attached(root: &Path) -> Option<String> {
     let ops = fs::read_to_string(root.join(SCHED_EXT).join("root/ops")).ok()?;
     Some(ops.trim().to_owned())
 }
 
-/// Whether `/proc/self/status` speaks of a process that may load a scheduler.
+/// Whether the process of this `/proc/self/status` may load a scheduler.
 fn may_load(status: &str) -> bool {
     let effective = status
         .lines()

@@ -1,7 +1,4 @@
-//! What a command line means: a checked request, or one sentence about what is wrong with it.
-//!
-//! `main` builds it from `args.rs` and hands it to `run.rs`. Pure: neither the kernel nor the
-//! environment is asked anything here.
+//! A checked request from the parsed arguments, or the error in them.
 
 use std::{ffi::OsString, time::Duration};
 
@@ -13,7 +10,7 @@ use crate::{
     watchdog::{InvalidTimeout, WatchdogTimeout},
 };
 
-/// How long slow-attach waits unless told otherwise: longer than any sound attach takes.
+/// The default wait of slow-attach: longer than any attach without a fault takes.
 const SLOW_ATTACH: Duration = Duration::from_secs(5);
 
 /// One run of the scheduler.
@@ -25,31 +22,30 @@ pub(crate) struct Request {
     pub(crate) fault: Option<Fault>,
 }
 
-/// What goes wrong, and who makes it go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The BPF program strikes, this long after the attach.
-    Strike { how: Strike, after: Duration },
-    /// The kernel does not let the scheduler in.
+    /// The BPF program produces it, this long after the attach.
+    Bpf { kind: BpfFault, after: Duration },
+    /// The kernel refuses the scheduler.
     Rejection(Rejection),
     /// The loader waits this long before it attaches.
     SlowAttach(Duration),
-    /// The loader leaves, this long after the attach.
+    /// The loader exits, this long after the attach.
     Exit(Duration),
-    /// The loader is deaf to signals.
+    /// The loader ignores SIGTERM and SIGINT.
     IgnoreSignals,
 }
 
-/// A fault that the BPF program commits while it schedules.
+/// A fault of the BPF program while it schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Strike {
+pub(crate) enum BpfFault {
     Stall,
     ScxError,
     RuntimeError,
     BpfExit,
 }
 
-/// A fault that shows before the scheduler has scheduled anything.
+/// A fault before the scheduler is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rejection {
     /// By the verifier, when the program is loaded.
@@ -58,7 +54,6 @@ pub(crate) enum Rejection {
     Init,
 }
 
-/// Why a command line makes no sense.
 #[derive(Debug, Error)]
 pub(crate) enum RequestError {
     #[error(transparent)]
@@ -81,12 +76,12 @@ impl TryFrom<Args> for Request {
         Ok(Self {
             name: name.parse()?,
             timeout: watchdog_timeout(timeout, timeout_variable)?,
-            fault: ordered(fault, after),
+            fault: chosen_fault(fault, after),
         })
     }
 }
 
-/// The flag wins over the variable, as the more deliberate of the two.
+/// The flag has precedence over the variable.
 fn watchdog_timeout(
     flag: Option<Duration>,
     variable: Option<OsString>,
@@ -100,17 +95,17 @@ fn watchdog_timeout(
     }
 }
 
-fn ordered(fault: FaultArg, after: Option<Duration>) -> Option<Fault> {
-    let strike = |how| Fault::Strike {
-        how,
+fn chosen_fault(fault: FaultArg, after: Option<Duration>) -> Option<Fault> {
+    let bpf = |kind| Fault::Bpf {
+        kind,
         after: after.unwrap_or_default(),
     };
     match fault {
         FaultArg::None => None,
-        FaultArg::Stall => Some(strike(Strike::Stall)),
-        FaultArg::ScxError => Some(strike(Strike::ScxError)),
-        FaultArg::RuntimeError => Some(strike(Strike::RuntimeError)),
-        FaultArg::BpfExit => Some(strike(Strike::BpfExit)),
+        FaultArg::Stall => Some(bpf(BpfFault::Stall)),
+        FaultArg::ScxError => Some(bpf(BpfFault::ScxError)),
+        FaultArg::RuntimeError => Some(bpf(BpfFault::RuntimeError)),
+        FaultArg::BpfExit => Some(bpf(BpfFault::BpfExit)),
         FaultArg::Verifier => Some(Fault::Rejection(Rejection::Verifier)),
         FaultArg::Refuse => Some(Fault::Rejection(Rejection::Init)),
         FaultArg::SlowAttach => Some(Fault::SlowAttach(after.unwrap_or(SLOW_ATTACH))),
@@ -125,8 +120,8 @@ mod tests {
 
     use super::*;
 
-    fn request(words: &[&str], variable: Option<&str>) -> Result<Request, RequestError> {
-        let args = Args::try_parse_from(["scx_lab"].iter().chain(words)).unwrap();
+    fn request(args: &[&str], variable: Option<&str>) -> Result<Request, RequestError> {
+        let args = Args::try_parse_from(["scx_lab"].iter().chain(args)).unwrap();
         Args {
             timeout_variable: variable.map(OsString::from),
             ..args
@@ -134,22 +129,22 @@ mod tests {
         .try_into()
     }
 
-    fn timeout_ms(words: &[&str], variable: Option<&str>) -> Option<u32> {
-        request(words, variable)
+    fn timeout_ms(args: &[&str], variable: Option<&str>) -> Option<u32> {
+        request(args, variable)
             .unwrap()
             .timeout
             .map(WatchdogTimeout::milliseconds)
     }
 
     #[test]
-    fn without_words_it_is_a_well_behaved_scheduler_called_lab() {
+    fn without_arguments_there_is_no_fault_and_the_name_is_lab() {
         let request = request(&[], None).unwrap();
         assert_eq!(request.name.as_str(), "lab");
         assert_eq!((request.timeout, request.fault), (None, None));
     }
 
     #[test]
-    fn the_flag_wins_over_the_variable() {
+    fn the_flag_has_precedence_over_the_variable() {
         assert_eq!(timeout_ms(&[], Some("700")), Some(700));
         assert_eq!(timeout_ms(&["--timeout", "5s"], Some("700")), Some(5000));
         assert_eq!(
@@ -160,12 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn after_means_what_the_fault_makes_of_it() {
-        let fault = |words: &[&str]| request(words, None).unwrap().fault;
+    fn the_meaning_of_after_depends_on_the_fault() {
+        let fault = |args: &[&str]| request(args, None).unwrap().fault;
         assert_eq!(
             fault(&["--fault", "stall", "--after", "3s"]),
-            Some(Fault::Strike {
-                how: Strike::Stall,
+            Some(Fault::Bpf {
+                kind: BpfFault::Stall,
                 after: Duration::from_secs(3)
             })
         );

@@ -1,13 +1,12 @@
-//! The life of the scheduler: check, load, attach, watch, leave; again if the kernel asks for it.
+//! Runs the scheduler: check, load, attach, watch, detach; and again if the kernel asks for it.
 //!
 //! ```text
-//! check -> load -> (wait) -> attach -> watch -+-> signal, ejection, order -> Exit
+//! check -> load -> (wait) -> attach -> watch -+-> signal, ejection, fault -> Exit
 //!            ^                                |
 //!            +------- restart after hotplug --+
 //! ```
 //!
-//! `main` calls [`run`] and turns its value into the exit code. What is said about an exit is
-//! what the kernel said.
+//! `main` calls [`run`] and turns its value into the exit code.
 
 use std::{io, path::Path, thread, time::Instant};
 
@@ -17,25 +16,23 @@ use crate::{
     exit_info::ExitInfo,
     kfunc::{self, KfuncError},
     object::{Attached, Loaded, ObjectError},
-    output::{say, warn},
+    output::{print, warn},
     preflight::{self, PreflightError},
-    request::{Fault, Request, Strike},
+    request::{BpfFault, Fault, Request},
     signals::{POLL, Signals},
     victim,
 };
 
-/// How a run ended that could start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Somebody asked for it.
+    /// By a signal or by the BPF program.
     Detached,
-    /// The kernel ended it.
+    /// By the kernel.
     Ejected,
-    /// It was ordered to leave by itself.
-    Ordered,
+    /// By `--fault exit`.
+    Fault,
 }
 
-/// Why a run could not start or not go on.
 #[derive(Debug, Error)]
 pub(crate) enum RunError {
     #[error(transparent)]
@@ -48,7 +45,7 @@ pub(crate) enum RunError {
     Occupied(String),
     #[error(transparent)]
     Object(#[from] ObjectError),
-    #[error("cannot listen for signals")]
+    #[error("cannot install signal handlers")]
     Signals(#[source] io::Error),
     #[error("cannot start the victim thread")]
     Victim(#[source] io::Error),
@@ -60,23 +57,24 @@ enum Ended {
     Restart,
 }
 
-/// Schedules until it is over. `root` is the root of the file system that shows the kernel.
+/// Schedules until the end. `root` is the root of the file system with `/sys` and `/proc`.
 pub(crate) fn run(request: &Request, root: &Path) -> Result<Exit, RunError> {
     preflight::check(root)?;
     kfunc::check(request.fault, root)?;
     let signals = match request.fault {
         Some(Fault::IgnoreSignals) => Signals::ignore(),
-        _ => Signals::heed(),
+        _ => Signals::handle(),
     }
     .map_err(RunError::Signals)?;
-    if let Some(Fault::Strike {
-        how: Strike::Stall, ..
+    if let Some(Fault::Bpf {
+        kind: BpfFault::Stall,
+        ..
     }) = request.fault
     {
         victim::start().map_err(RunError::Victim)?;
     }
     loop {
-        match attend(request, root, &signals)? {
+        match run_once(request, root, &signals)? {
             Ended::Exit(exit) => return Ok(exit),
             Ended::Restart => warn("lab: attaching again, as the kernel asked"),
         }
@@ -84,10 +82,10 @@ pub(crate) fn run(request: &Request, root: &Path) -> Result<Exit, RunError> {
 }
 
 /// One attachment from load to end.
-fn attend(request: &Request, root: &Path, signals: &Signals) -> Result<Ended, RunError> {
+fn run_once(request: &Request, root: &Path, signals: &Signals) -> Result<Ended, RunError> {
     let loaded = Loaded::load(request)?;
     if let Some(Fault::SlowAttach(wait)) = request.fault {
-        say(format!(
+        print(format!(
             "lab: attaching in {}",
             humantime::format_duration(wait)
         ));
@@ -98,19 +96,19 @@ fn attend(request: &Request, root: &Path, signals: &Signals) -> Result<Ended, Ru
         }
     }
     let attached = loaded.attach().map_err(|error| refused(error, root))?;
-    // The kernel reports a scheduler that failed on its way in as attached, and calls ops.exit.
+    // If the scheduler fails while it attaches, the kernel reports success and calls ops.exit.
     if let Some(info) = attached.exit_info()? {
         return Ok(report(&info));
     }
-    say(format!("lab: attached as {:?}", request.name.as_str()));
-    accompany(attached, request, signals)
+    print(format!("lab: attached as {:?}", request.name.as_str()));
+    watch(attached, request, signals)
 }
 
-/// Watches over the attached scheduler until a signal, the kernel or the order ends it.
-fn accompany(attached: Attached, request: &Request, signals: &Signals) -> Result<Ended, RunError> {
+/// Watches the attached scheduler until a signal, the kernel or a fault ends it.
+fn watch(attached: Attached, request: &Request, signals: &Signals) -> Result<Ended, RunError> {
     let since = Instant::now();
     let mut due = match request.fault {
-        Some(Fault::Strike { after, .. } | Fault::Exit(after)) => Some(after),
+        Some(Fault::Bpf { after, .. } | Fault::Exit(after)) => Some(after),
         Some(Fault::Rejection(_) | Fault::SlowAttach(_) | Fault::IgnoreSignals) | None => None,
     };
     loop {
@@ -123,7 +121,7 @@ fn accompany(attached: Attached, request: &Request, signals: &Signals) -> Result
         if due.is_some_and(|after| since.elapsed() >= after) {
             if let Some(Fault::Exit(_)) = request.fault {
                 warn("lab: leaving with exit code 3, as ordered");
-                return Ok(Ended::Exit(Exit::Ordered));
+                return Ok(Ended::Exit(Exit::Fault));
             }
             attached.arm()?;
             due = None;
@@ -132,7 +130,7 @@ fn accompany(attached: Attached, request: &Request, signals: &Signals) -> Result
     }
 }
 
-/// Passes on what the kernel said, and draws the conclusion that an scx scheduler draws from it.
+/// Prints the kernel's reason and decides as the scx schedulers do.
 fn report(info: &ExitInfo) -> Ended {
     warn(format!("EXIT: {info}"));
     if info.asks_for_restart() {
@@ -144,10 +142,9 @@ fn report(info: &ExitInfo) -> Ended {
     }
 }
 
-/// Tells a kernel that is taken from one that does not want us. libbpf-rs does not hand out the
-/// error number, so the kernel itself is asked who holds it.
+/// libbpf-rs does not return the error number, so sysfs shows whether another scheduler is attached.
 fn refused(error: ObjectError, root: &Path) -> RunError {
-    match preflight::holder(root) {
+    match preflight::attached(root) {
         Some(name) => RunError::Occupied(name),
         None => RunError::Object(error),
     }

@@ -1,6 +1,6 @@
 //! SIGTERM and SIGINT, and waiting for them.
 //!
-//! `run.rs` asks whether one came; nobody is interrupted, and nothing is decided here.
+//! `run.rs` polls for them; they interrupt nothing.
 
 use std::{
     io,
@@ -17,7 +17,7 @@ use signal_hook::{
     flag,
 };
 
-/// How late a signal or an ejection may be noticed.
+/// How often signals and ejections are checked.
 pub(crate) const POLL: Duration = Duration::from_millis(50);
 
 /// Whether the process was asked to stop.
@@ -25,16 +25,16 @@ pub(crate) struct Signals(Arc<AtomicBool>);
 
 impl Signals {
     /// From now on both signals are requests to stop.
-    pub(crate) fn heed() -> io::Result<Self> {
+    pub(crate) fn handle() -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         flag::register(SIGTERM, Arc::clone(&stop))?;
         flag::register(SIGINT, Arc::clone(&stop))?;
         Ok(Self(stop))
     }
 
-    /// From now on both signals are taken and forgotten.
+    /// From now on both signals are ignored.
     pub(crate) fn ignore() -> io::Result<Self> {
-        Self::heed()?;
+        Self::handle()?;
         Ok(Self(Arc::new(AtomicBool::new(false))))
     }
 

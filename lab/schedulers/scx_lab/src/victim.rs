@@ -1,7 +1,7 @@
 //! The thread that `--fault stall` starves.
 //!
-//! `run.rs` starts it once. The BPF program knows it by its name, which unlike a thread id is the
-//! same inside and outside of a container. It never ends by itself: it ends with the process.
+//! `run.rs` starts it once. The BPF program finds it by its name, which unlike a thread id is the
+//! same inside and outside of a container. It runs until the process ends.
 
 use std::{io, thread, time::Duration};
 
@@ -10,9 +10,9 @@ const NAME: &str = "lab-victim";
 
 /// Starts a thread that wakes up a thousand times per second.
 ///
-/// A thread that only spins would be left running by the kernel for as long as nobody else wants
-/// its CPU, and would never come to the queue where it is to be dropped. One that keeps waking up
-/// comes there at once, and stays runnable from then on.
+/// The kernel would let a spinning thread run for as long as its CPU has no other work, and it would
+/// never be enqueued, which is where the BPF program drops it. A thread that wakes up is enqueued at
+/// once, and stays runnable from then on.
 pub(crate) fn start() -> io::Result<()> {
     thread::Builder::new().name(NAME.to_owned()).spawn(|| {
         loop {

@@ -1,7 +1,7 @@
-//! The watchdog timeout: how long a runnable thread may wait before the kernel steps in.
+//! The watchdog timeout: how long a runnable thread may wait before the kernel ejects the scheduler.
 //!
-//! Checked here, because the kernel answers one beyond its limit with a bare "too big" and takes
-//! zero for "my default".
+//! Checked here, because the kernel's error for a large one is just "too big", and zero means the
+//! default.
 
 use std::time::Duration;
 
@@ -14,12 +14,11 @@ const MAX_MILLISECONDS: u32 = 30_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WatchdogTimeout(u32);
 
-/// Why a timeout is none.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum InvalidTimeout {
     #[error("the watchdog timeout {} is out of range: the kernel takes 1ms to 30s", humantime::format_duration(*.0))]
     OutOfRange(Duration),
-    #[error("SCX_TIMEOUT_MS is {0:?}, which is no number of milliseconds")]
+    #[error("SCX_TIMEOUT_MS is {0:?}, which is not a number of milliseconds")]
     NotANumber(String),
 }
 
@@ -53,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limits_belong_to_the_range() {
+    fn the_limits_are_valid() {
         for milliseconds in [1, 5000, 30_000] {
             let timeout = WatchdogTimeout::try_from(Duration::from_millis(milliseconds.into()));
             assert_eq!(timeout.map(WatchdogTimeout::milliseconds), Ok(milliseconds));
@@ -61,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_would_refuse_or_reinterpret_is_refused() {
+    fn values_out_of_range_are_invalid() {
         for duration in [
             Duration::ZERO,
             Duration::from_micros(999),

@@ -1,19 +1,20 @@
-//! The document against its schema and as people see it.
+//! The JSON document against its schema, and the text.
 
-use schedkit_host::State;
+use schedkit_host::SchedExtState;
 use schedkit_runtime::Trust;
 
-use super::super::{judged, schema, shown};
+use super::super::document::{checked_json, plain_text};
 use super::*;
-use crate::status::{held, judge, kernel, recognise, sked_pod};
+use crate::fixtures::{kernel, runtime_container, sked_pod};
+use crate::status::{assess, include_sked};
 
-fn report(kernel: &Fact<SchedExt>, ours: &[Held]) -> Report {
-    let judgement = judge(kernel, ours, &Fact::Absent, None).unwrap();
-    Report::of(Runtime::Podman, kernel, ours, &judgement)
+fn report(kernel: &Fact<SchedExt>, ours: &[RuntimeContainer]) -> StatusReport {
+    let assessment = assess(kernel, ours, &Fact::Absent, None).unwrap();
+    StatusReport::new(Runtime::Podman, kernel, ours, &assessment)
 }
 
-fn lab() -> Held {
-    let mut lab = held(Runtime::Podman, "0123456789abcdef", "scx_lab");
+fn lab() -> RuntimeContainer {
+    let mut lab = runtime_container(Runtime::Podman, "0123456789abcdef", "scx_lab");
     lab.container.record.args = vec!["--slice".to_owned(), "two words".to_owned()];
     lab.container.record.trust = Some(Trust::Verified {
         signer: "key 12:34".to_owned(),
@@ -23,13 +24,13 @@ fn lab() -> Held {
 }
 
 fn attached() -> Fact<SchedExt> {
-    kernel(State::Enabled, Some("lab_1.0"), Some(4))
+    kernel(SchedExtState::Enabled, Some("lab_1.0"), Some(4))
 }
 
 #[test]
-fn every_answer_fits_the_schema_and_has_its_exit_code() {
-    let disabled = kernel(State::Disabled, None, Some(4));
-    let other = kernel(State::Enabled, Some("other"), Some(4));
+fn every_status_fits_the_schema_and_has_its_exit_code() {
+    let disabled = kernel(SchedExtState::Disabled, None, Some(4));
+    let other = kernel(SchedExtState::Enabled, Some("other"), Some(4));
     for (kernel, ours, status, exit) in [
         (&disabled, vec![], "idle", 0),
         (&Fact::Absent, vec![], "idle", 0),
@@ -40,16 +41,16 @@ fn every_answer_fits_the_schema_and_has_its_exit_code() {
         (&attached(), vec![lab(), lab()], "multiple-managed", 2),
     ] {
         let report = report(kernel, &ours);
-        let json = judged("status", &report);
+        let json = checked_json("status", &report);
         assert_eq!(json["status"], status);
         assert_eq!(report.exit().code(), exit, "{status}");
-        assert!(shown(&report).contains(status));
+        assert!(plain_text(&report).contains(status));
     }
 }
 
 #[test]
-fn a_program_finds_what_the_contract_names() {
-    let json = judged("status", &report(&attached(), &[lab()]));
+fn the_documented_json_fields_are_present() {
+    let json = checked_json("status", &report(&attached(), &[lab()]));
     assert_eq!(json["schema_version"], "1");
     assert_eq!(json["driver"], "podman");
     assert_eq!(json["managed_by"], "schedctl");
@@ -67,27 +68,26 @@ fn a_program_finds_what_the_contract_names() {
         "switch_all": true, "nr_rejected": 0, "events": {"SCX_EV_A": 1},
     });
     assert_eq!(json["kernel"], kernel);
-    let none = judged("status", &report(&Fact::Absent, &[]));
+    let none = checked_json("status", &report(&Fact::Absent, &[]));
     assert_eq!(none["scheduler"], serde_json::Value::Null);
     assert_eq!(none["kernel"]["supported"], false);
     assert_eq!(none["kernel"]["enabled"], false);
 }
 
-/// Who let it run without a signature is told wherever it is spoken of.
 #[test]
-fn what_was_waived_is_shown() {
+fn a_waiver_is_shown() {
     let mut waived = lab();
     waived.container.record.trust = Some(Trust::Waived("my own build".to_owned()));
     let report = report(&attached(), &[waived]);
-    let json = judged("status", &report);
+    let json = checked_json("status", &report);
     assert_eq!(json["scheduler"]["waiver"], "my own build");
     assert_eq!(json["scheduler"]["signer"], serde_json::Value::Null);
-    assert!(shown(&report).contains("Not verified:  my own build\n"));
+    assert!(plain_text(&report).contains("Not verified:  my own build\n"));
 }
 
 #[test]
-fn a_person_reads_what_there_is() {
-    let text = shown(&report(&attached(), &[lab()]));
+fn the_text_omits_missing_fields() {
+    let text = plain_text(&report(&attached(), &[lab()]));
     let expected = "\
 Status:     running
 Scheduler:  scx_lab
@@ -99,17 +99,17 @@ Started:    2026-01-02T03:04:05Z
 Kernel:     enabled, lab_1.0
 ";
     assert_eq!(text, expected);
-    let text = shown(&report(&Fact::Absent, &[]));
+    let text = plain_text(&report(&Fact::Absent, &[]));
     assert_eq!(text, "Status:  idle\nKernel:  no sched_ext\n");
 }
 
 #[test]
-fn what_sked_runs_is_told_with_its_pod() {
+fn a_scheduler_of_sked_is_shown_with_its_pod() {
     let pods = [sked_pod("scx_lab")];
-    let judgement = judge(&attached(), &[], &Fact::Absent, None).unwrap();
-    let judgement = recognise(judgement, &attached(), &pods);
-    let report = Report::of(Runtime::Podman, &attached(), &[], &judgement);
-    let json = judged("status", &report);
+    let assessment = assess(&attached(), &[], &Fact::Absent, None).unwrap();
+    let assessment = include_sked(assessment, &attached(), &pods);
+    let report = StatusReport::new(Runtime::Podman, &attached(), &[], &assessment);
+    let json = checked_json("status", &report);
     assert_eq!(
         (json["status"].as_str(), report.exit()),
         (Some("running"), Exit::Ok)
@@ -131,50 +131,52 @@ Image:       a.example/scx_lab:1.0
 Started:     2026-01-02T03:04:05Z
 Kernel:      enabled, lab_1.0
 ";
-    assert_eq!(shown(&report), expected);
+    assert_eq!(plain_text(&report), expected);
 }
 
-/// Nobody may take it for an answer.
 #[test]
-fn what_is_not_judged_has_no_status_and_is_an_error_with_what_is_known() {
-    let known = Unjudged::of(Runtime::Podman, &attached(), &[lab()]);
+fn a_partial_status_has_no_field_status() {
+    let known = PartialStatus::new(Runtime::Podman, &attached(), &[lab()]);
     let mut json = serde_json::to_value(&known).unwrap();
     assert_eq!(json.get("status"), None);
     assert_eq!(json["kernel"]["ops"], "lab_1.0");
     json["schema_version"] = "1".into();
     json["warnings"] = serde_json::json!([]);
     json["error"] = serde_json::json!({"message": "no", "exit_code": 1});
-    schema::check("error", &json);
-    assert_eq!(shown(&known), "Kernel:  enabled, lab_1.0\n");
-    let blind = Unjudged::of(Runtime::Podman, &Fact::Unreadable("no".to_owned()), &[]);
+    schedctl_schemas::check("error", &json);
+    assert_eq!(plain_text(&known), "Kernel:  enabled, lab_1.0\n");
+    let unknown = PartialStatus::new(Runtime::Podman, &Fact::Unreadable("no".to_owned()), &[]);
     assert_eq!(
-        serde_json::to_value(&blind).unwrap()["kernel"]["supported"],
+        serde_json::to_value(&unknown).unwrap()["kernel"]["supported"],
         serde_json::Value::Null
     );
 }
 
 #[test]
-fn one_of_many_says_when_and_is_the_same_document() {
+fn a_timed_status_is_the_same_json_document() {
     let report = report(&Fact::Absent, &[]);
     let time = "2026-01-02T03:04:05.6Z".parse().unwrap();
-    let moment = Moment::new(&report, time);
+    let timed = TimedStatus::new(&report, time);
     assert_eq!(
-        shown(&moment),
+        plain_text(&timed),
         "2026-01-02T03:04:05Z\nStatus:  idle\nKernel:  no sched_ext\n\n"
     );
-    assert_eq!(judged("status", &moment), judged("status", &report));
+    assert_eq!(
+        checked_json("status", &timed),
+        checked_json("status", &report)
+    );
 }
 
 #[test]
-fn counters_are_no_news() {
+fn changed_counters_are_not_a_change() {
     let one = report(&attached(), &[lab()]);
     let mut two = one.clone();
-    assert!(one.agrees_with(&two));
+    assert!(one.same_as(&two));
     two.discrepancy = Some("new".to_owned());
-    assert!(!one.agrees_with(&two));
+    assert!(!one.same_as(&two));
     let Fact::Known(mut later) = attached() else {
         unreachable!()
     };
     later.events = Fact::Absent;
-    assert!(one.agrees_with(&report(&Fact::Known(later), &[lab()])));
+    assert!(one.same_as(&report(&Fact::Known(later), &[lab()])));
 }

@@ -1,4 +1,4 @@
-//! Tests of where a catalog comes from, with a small server on this machine.
+//! Tests of the sources of a catalog, with a small HTTP server on this machine.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,30 +9,30 @@ use super::*;
 
 const FIRST: &str = r#"{"first": {"imageURI": "a.example/first"}}"#;
 
-/// Gives one answer a connection and tells which version the caller had.
+/// Sends one response per connection and records the `If-None-Match` of each request.
 struct Server {
     url: CatalogUrl,
-    had: Receiver<Option<String>>,
+    known: Receiver<Option<String>>,
 }
 
 impl Server {
-    fn answering(answers: Vec<String>) -> Self {
+    fn sending(responses: Vec<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/c.json", listener.local_addr().unwrap());
-        let (sender, had) = channel();
+        let (sender, known) = channel();
         thread::spawn(move || {
-            for answer in answers {
+            for response in responses {
                 let (mut stream, _) = listener.accept().unwrap();
                 let head = request(&stream);
-                let had = head
+                let known = head
                     .iter()
                     .find_map(|line| line.strip_prefix("if-none-match: "));
-                sender.send(had.map(str::to_owned)).unwrap();
-                let _ = stream.write_all(answer.as_bytes());
+                sender.send(known.map(str::to_owned)).unwrap();
+                let _ = stream.write_all(response.as_bytes());
             }
         });
         let url = url.parse().unwrap();
-        Self { url, had }
+        Self { url, known }
     }
 }
 
@@ -74,36 +74,36 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 #[test]
-fn what_has_not_changed_is_not_sent_again() {
+fn an_unchanged_catalog_is_not_downloaded_again() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::Folder(folder.path().join("made/when/needed"));
-    let answers = vec![ok(FIRST, "\"1\""), status("304 Not Modified")];
-    let server = Server::answering(answers);
+    let cache = Cache::Folder(folder.path().join("created/when/needed"));
+    let responses = vec![ok(FIRST, "\"1\""), status("304 Not Modified")];
+    let server = Server::sending(responses);
     let source = Source::Given(Location::Url(server.url.clone()));
-    for had in [None, Some("\"1\"")] {
+    for known in [None, Some("\"1\"")] {
         let loaded = load_now(&source, &cache).unwrap();
         assert_eq!(names(&loaded), ["first"]);
         assert!(loaded.warning.is_none());
-        assert_eq!(server.had.recv().unwrap().as_deref(), had);
+        assert_eq!(server.known.recv().unwrap().as_deref(), known);
     }
 }
 
 #[test]
-fn the_published_one_gives_way_to_the_kept_and_that_to_the_snapshot() {
+fn the_cached_copy_then_the_embedded_one_replace_the_published() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::Folder(folder.path().to_owned());
-    let answers = vec![
+    let responses = vec![
         status("500 Oops"),
         ok("{\n]", "\"0\""),
         ok(FIRST, "\"1\""),
         status("500 Oops"),
         ok("{\n]", "\"2\""),
     ];
-    let server = Server::answering(answers);
+    let server = Server::sending(responses);
     let source = Source::Published(server.url.clone());
-    for (had, origin, why) in [
+    for (known, origin, why) in [
         (None, Origin::Snapshot, "500"),
-        (None, Origin::Snapshot, "is broken: line 2, column 1"),
+        (None, Origin::Snapshot, "is invalid: line 2, column 1"),
         (
             None,
             Origin::Location(Location::Url(server.url.clone())),
@@ -113,22 +113,22 @@ fn the_published_one_gives_way_to_the_kept_and_that_to_the_snapshot() {
         (Some("\"1\""), Origin::Cache(server.url.clone()), "line 2"),
     ] {
         let loaded = load_now(&source, &cache).unwrap();
-        assert_eq!(server.had.recv().unwrap().as_deref(), had);
+        assert_eq!(server.known.recv().unwrap().as_deref(), known);
         assert_eq!(loaded.origin, origin);
-        let said = loaded.warning.as_ref().map(|warning| chain(warning));
-        let said = said.unwrap_or_default();
-        assert_eq!(said.is_empty(), why.is_empty(), "{said}");
-        assert!(said.contains(why), "{said}");
+        let message = loaded.warning.as_ref().map(|warning| chain(warning));
+        let message = message.unwrap_or_default();
+        assert_eq!(message.is_empty(), why.is_empty(), "{message}");
+        assert!(message.contains(why), "{message}");
         assert_eq!(names(&loaded) == ["first"], origin != Origin::Snapshot);
     }
 }
 
 #[test]
-fn nothing_stands_in_for_a_catalog_that_was_named() {
+fn a_catalog_that_the_user_names_is_never_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::Folder(folder.path().to_owned());
-    let answers = vec![ok(FIRST, "\"1\""), status("404 Gone"), ok("[]", "\"2\"")];
-    let server = Server::answering(answers);
+    let responses = vec![ok(FIRST, "\"1\""), status("404 Gone"), ok("[]", "\"2\"")];
+    let server = Server::sending(responses);
     let source = Source::Given(Location::Url(server.url.clone()));
     assert!(load_now(&source, &cache).is_ok());
     assert!(matches!(
@@ -137,7 +137,7 @@ fn nothing_stands_in_for_a_catalog_that_was_named() {
     ));
     assert!(matches!(
         load_now(&source, &cache),
-        Err(SourceError::Broken { .. })
+        Err(SourceError::Invalid { .. })
     ));
 
     let path = folder.path().join("none.json");
@@ -147,63 +147,63 @@ fn nothing_stands_in_for_a_catalog_that_was_named() {
         Err(SourceError::File { .. })
     ));
     std::fs::write(&path, "{\n\n]").unwrap();
-    let said = chain(&load_now(&source, &cache).unwrap_err());
+    let message = chain(&load_now(&source, &cache).unwrap_err());
     assert!(
-        said.contains("none.json is broken: line 3, column 1"),
-        "{said}"
+        message.contains("none.json is invalid: line 3, column 1"),
+        "{message}"
     );
     std::fs::write(&path, FIRST).unwrap();
     assert_eq!(names(&load_now(&source, &cache).unwrap()), ["first"]);
 }
 
 #[test]
-fn a_download_has_an_end() {
-    let endless = ok(&" ".repeat(LARGEST + 1), "\"1\"");
+fn size_and_redirects_of_a_download_are_limited() {
+    let endless = ok(&" ".repeat(MAX_BYTES + 1), "\"1\"");
     let nowhere =
         "HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-    let answers = [vec![endless], vec![nowhere.to_owned(); 5]].concat();
-    let server = Server::answering(answers);
+    let responses = [vec![endless], vec![nowhere.to_owned(); 5]].concat();
+    let server = Server::sending(responses);
     let source = Source::Given(Location::Url(server.url.clone()));
     for why in ["more than 1048576 bytes", "redirect"] {
-        let said = chain(&load_now(&source, &Cache::Off).unwrap_err());
-        assert!(said.contains(why), "{said}");
+        let message = chain(&load_now(&source, &Cache::Off).unwrap_err());
+        assert!(message.contains(why), "{message}");
     }
 }
 
-/// Nothing but the limit ends this: the server has all the time in the world.
+/// The server keeps the connection open; only the timeout ends the download.
 #[test]
-fn a_server_that_stops_talking_is_left_alone() {
+fn a_server_that_stops_sending_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/c.json", listener.local_addr().unwrap());
     let source = Source::Given(Location::Url(url.parse().unwrap()));
-    let talker = thread::spawn(move || {
+    let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         request(&stream);
         let head = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{";
         stream.write_all(head.as_bytes()).unwrap();
         stream
     });
-    let said = chain(&load_now(&source, &Cache::Off).unwrap_err());
-    assert!(said.contains("timed out"), "{said}");
-    drop(talker.join());
+    let message = chain(&load_now(&source, &Cache::Off).unwrap_err());
+    assert!(message.contains("timed out"), "{message}");
+    drop(server.join());
 }
 
 #[test]
-fn a_kept_file_that_is_damaged_is_as_good_as_none() {
+fn a_damaged_cache_file_counts_as_none() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::Folder(folder.path().to_owned());
-    let server = Server::answering(vec![ok(FIRST, "\"1\""), status("500 Oops")]);
+    let server = Server::sending(vec![ok(FIRST, "\"1\""), status("500 Oops")]);
     let source = Source::Published(server.url.clone());
     load_now(&source, &cache).unwrap();
     for entry in std::fs::read_dir(folder.path()).unwrap() {
         std::fs::write(entry.unwrap().path(), r#"{"etag": "x", "catalog": "[]"}"#).unwrap();
     }
     assert_eq!(load_now(&source, &cache).unwrap().origin, Origin::Snapshot);
-    assert_eq!(server.had.try_iter().collect::<Vec<_>>(), [None, None]);
+    assert_eq!(server.known.try_iter().collect::<Vec<_>>(), [None, None]);
 }
 
 #[test]
-fn an_address_and_a_path_are_told_apart() {
+fn urls_and_paths_are_told_apart() {
     let url: Location = "https://example.org/c.json".parse().unwrap();
     assert!(matches!(url, Location::Url(_)));
     let file: Location = "catalog/manifest.json".parse().unwrap();

@@ -1,5 +1,5 @@
-//! `auth.json` of podman and `config.json` of docker, which are one format. A parser of text; it
-//! opens nothing and starts nothing.
+//! `auth.json` of podman and `config.json` of docker, which have the same format. Parses text; it
+//! opens no file and starts no process.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
-use super::Login;
+use super::login::Login;
 use crate::secret::Secret;
 
-/// Docker Hub has many names; a reference has this one.
+/// Docker Hub has several host names; references use this one.
 const DOCKER_HUB: &str = "docker.io";
 const DOCKER_HUB_NAMES: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
-/// And this is the one that docker keeps its login under.
+/// The key under which docker stores the login of Docker Hub.
 const DOCKER_HUB_SERVER: &str = "https://index.docker.io/v1/";
 
-/// Logins, and who else knows logins.
+/// Logins, and the helpers that hold further ones.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AuthFile {
@@ -41,9 +41,9 @@ struct Entry {
     identity_token: Option<Secret>,
 }
 
-/// An entry that holds no login, and not by being empty.
+/// An entry that is not empty and holds no login.
 #[derive(Debug)]
-pub(super) struct NoLogin {
+pub(super) struct InvalidEntry {
     pub(super) host: String,
 }
 
@@ -52,29 +52,29 @@ impl AuthFile {
         serde_json::from_str(text)
     }
 
-    /// The helper that knows this host, when one is named for it or for all.
+    /// The helper that is named for this host, else the one that is named for all.
     pub(super) fn helper(&self, host: &str) -> Option<&str> {
-        let host = one_name(host);
+        let host = canonical_host(host);
         let mut helpers = self.cred_helpers.iter();
-        let own = helpers.find(|(key, _)| one_name(&place_of(key)) == host);
-        let name = own.map(|(_, name)| name).or(self.creds_store.as_ref())?;
+        let named = helpers.find(|(key, _)| canonical_host(&host_and_path(key)) == host);
+        let name = named.map(|(_, name)| name).or(self.creds_store.as_ref())?;
         (!name.is_empty()).then_some(name.as_str())
     }
 
     /// The login for a repository: the entry of the longest prefix, whole parts of the path only.
-    pub(super) fn login(&self, host: &str, path: &str) -> Result<Option<Login>, NoLogin> {
-        let wanted = format!("{}/{path}/", one_name(host));
+    pub(super) fn login(&self, host: &str, path: &str) -> Result<Option<Login>, InvalidEntry> {
+        let wanted = format!("{}/{path}/", canonical_host(host));
         let fits = |(key, entry): (&String, _)| {
-            let place = place_of(key);
-            let (host, path) = place.split_once('/').unwrap_or((&place, ""));
-            let prefix = format!("{}/{path}", one_name(host));
+            let key = host_and_path(key);
+            let (host, path) = key.split_once('/').unwrap_or((&key, ""));
+            let prefix = format!("{}/{path}", canonical_host(host));
             let prefix = format!("{}/", prefix.trim_end_matches('/'));
             wanted.starts_with(&prefix).then_some((prefix.len(), entry))
         };
         let mut entries = self.auths.iter().filter_map(fits).collect::<Vec<_>>();
         entries.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
         for (_, entry) in entries {
-            let login = entry.login().map_err(|Undecodable| NoLogin {
+            let login = entry.login().map_err(|Undecodable| InvalidEntry {
                 host: host.to_owned(),
             })?;
             if login.is_some() {
@@ -88,13 +88,13 @@ impl AuthFile {
 struct Undecodable;
 
 impl Entry {
-    /// An empty entry is a note of docker's that a helper knows more.
+    /// Docker writes an empty entry when a helper holds the login.
     fn login(&self) -> Result<Option<Login>, Undecodable> {
-        let given = |secret: &&Secret| !secret.expose().is_empty();
-        if let Some(token) = self.identity_token.as_ref().filter(given) {
+        let is_set = |secret: &&Secret| !secret.expose().is_empty();
+        if let Some(token) = self.identity_token.as_ref().filter(is_set) {
             return Ok(Some(Login::Identity(token.clone())));
         }
-        if let Some(auth) = self.auth.as_ref().filter(given) {
+        if let Some(auth) = self.auth.as_ref().filter(is_set) {
             return decode(auth).map(Some).ok_or(Undecodable);
         }
         let user = self.username.clone().filter(|user| !user.is_empty());
@@ -111,40 +111,40 @@ fn decode(auth: &Secret) -> Option<Login> {
     let bytes = base64.decode(auth.expose().trim()).ok()?;
     let text = Secret::new(String::from_utf8(bytes).ok()?);
     let (user, password) = text.expose().split_once(':')?;
-    // Some tools of old wrote C strings.
+    // Some old tools wrote C strings.
     let password = Secret::new(password.trim_end_matches('\0').to_owned());
     let user = user.to_owned();
     (!user.is_empty()).then_some(Login::Password { user, password })
 }
 
-/// What a helper knows this host as.
+/// The name of this host in a request to a helper.
 pub(super) fn server_of(host: &str) -> &str {
-    match one_name(host) {
+    match canonical_host(host) {
         DOCKER_HUB => DOCKER_HUB_SERVER,
         other => other,
     }
 }
 
-fn one_name(host: &str) -> &str {
+fn canonical_host(host: &str) -> &str {
     match DOCKER_HUB_NAMES.contains(&host) {
         true => DOCKER_HUB,
         false => host,
     }
 }
 
-/// The key of an entry without what docker's older versions wrote around it.
-fn place_of(key: &str) -> String {
+/// The key of an entry without the scheme and version that old versions of docker wrote.
+fn host_and_path(key: &str) -> String {
     let bare = key.strip_prefix("https://").or(key.strip_prefix("http://"));
-    let place = match bare {
-        Some(place) => {
-            let place = place.trim_end_matches('/');
-            let version = place.strip_suffix("/v1").or(place.strip_suffix("/v2"));
-            version.unwrap_or(place)
+    let bare = match bare {
+        Some(bare) => {
+            let bare = bare.trim_end_matches('/');
+            let unversioned = bare.strip_suffix("/v1").or(bare.strip_suffix("/v2"));
+            unversioned.unwrap_or(bare)
         }
         None => key.trim_end_matches('/'),
     };
     // Hosts are compared without regard to case; paths have no upper case.
-    place.to_ascii_lowercase()
+    bare.to_ascii_lowercase()
 }
 
 #[cfg(test)]
@@ -153,13 +153,13 @@ mod tests {
 
     use super::*;
 
-    fn shown(file: &str, host: &str, path: &str) -> String {
+    fn login_of(file: &str, host: &str, path: &str) -> String {
         match AuthFile::parse(file).unwrap().login(host, path) {
             Ok(None) => "nothing".to_owned(),
             Ok(Some(Login::Password { user, password })) => format!("{user}:{}", password.expose()),
             Ok(Some(Login::Identity(token))) => format!("identity {}", token.expose()),
-            Ok(Some(Login::Nobody)) => "nobody".to_owned(),
-            Err(NoLogin { host }) => format!("bad entry for {host}"),
+            Ok(Some(Login::Anonymous)) => "anonymous".to_owned(),
+            Err(InvalidEntry { host }) => format!("bad entry for {host}"),
         }
     }
 
@@ -192,12 +192,12 @@ mod tests {
             ("i.j", "x", "bad entry for i.j"),
             ("k.l", "x", "nothing"),
         ] {
-            assert_eq!(shown(file, host, path), expected, "{host}/{path}");
+            assert_eq!(login_of(file, host, path), expected, "{host}/{path}");
         }
     }
 
     #[test]
-    fn a_helper_of_the_host_goes_before_the_helper_of_all() {
+    fn a_helper_for_the_host_precedes_the_helper_for_all_hosts() {
         let file = r#"{"credHelpers": {"a.b": "own", "https://index.docker.io/v1/": "hub"}, "credsStore": "all"}"#;
         let file = AuthFile::parse(file).unwrap();
         assert_eq!(file.helper("a.b"), Some("own"));
@@ -210,7 +210,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_entry_makes_it_stumble(key in r"\PC*|[a./:htps]{0,20}", auth in r"\PC*|[A-Za-z0-9=]{0,20}") {
+        fn no_entry_makes_it_panic(key in r"\PC*|[a./:htps]{0,20}", auth in r"\PC*|[A-Za-z0-9=]{0,20}") {
             let file = serde_json::json!({"auths": {key: {"auth": auth}}}).to_string();
             let _ = AuthFile::parse(&file).unwrap().login("a.b", "c");
         }

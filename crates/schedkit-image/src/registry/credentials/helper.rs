@@ -1,5 +1,5 @@
-//! `docker-credential-NAME get`: a program that knows logins. It gets the server's name and
-//! answers with JSON, in bounded time and size, or it is ended.
+//! `docker-credential-NAME get`: a program that holds logins. It reads the server's name from its
+//! standard input and prints JSON. It is killed when it takes too long or prints too much.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -10,26 +10,28 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use super::{CredentialsError, Login};
+use super::error::CredentialsError;
+use super::login::Login;
 use crate::secret::Secret;
 
-const BIGGEST_ANSWER: usize = 64 * 1024;
+const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// How every helper says that it does not know a server; it fails as it says so.
-const UNKNOWN: &str = "credentials not found in native keychain";
+/// What every helper prints when it has no login for a server; it then exits with an error.
+const NOT_FOUND: &str = "credentials not found in native keychain";
 
-/// The name that helpers give to what is no password.
+/// The user name that helpers print when the secret is an identity token.
 const IDENTITY_USER: &str = "<token>";
 
-/// A helper's name: a word that cannot lead to another folder.
+/// A helper's name, which cannot lead to another folder.
 #[derive(Debug, Clone)]
 pub(super) struct Name(String);
 
 impl Name {
     pub(super) fn new(text: &str, file: &Path) -> Result<Self, CredentialsError> {
-        let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        let good = (1..=64).contains(&text.len()) && text.bytes().all(letter);
-        good.then(|| Self(text.to_owned()))
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        let is_valid = (1..=64).contains(&text.len()) && text.bytes().all(is_allowed);
+        is_valid
+            .then(|| Self(text.to_owned()))
             .ok_or_else(|| CredentialsError::HelperName {
                 path: file.to_owned(),
             })
@@ -44,17 +46,17 @@ impl From<Name> for String {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Answer {
+struct Output {
     username: String,
     secret: Secret,
 }
 
-/// The login that a helper has for a server; `None` when it knows of none.
-pub(super) async fn ask(
+/// The login that a helper has for a server; `None` when it has none.
+pub(super) async fn get(
     folders: &[PathBuf],
     name: &Name,
     server: &str,
-    patience: Duration,
+    limit: Duration,
 ) -> Result<Option<Login>, CredentialsError> {
     let program = folders
         .iter()
@@ -68,20 +70,17 @@ pub(super) async fn ask(
         Ok(child) => child,
         Err(source) => return Err(CredentialsError::HelperRun { name, source }),
     };
-    // Dropping the child at any of the returns below ends it.
-    let (answer, success) = match timeout(patience, talk(&mut child, server)).await {
-        Ok(Ok(said)) => said,
+    // Dropping the child at any of the returns below kills it.
+    let (output, success) = match timeout(limit, communicate(&mut child, server)).await {
+        Ok(Ok(finished)) => finished,
         Ok(Err(source)) => return Err(CredentialsError::HelperRun { name, source }),
-        Err(_) => {
-            let limit = patience;
-            return Err(CredentialsError::HelperSlow { name, limit });
-        }
+        Err(_) => return Err(CredentialsError::HelperTimeout { name, limit }),
     };
-    if answer.expose().len() > BIGGEST_ANSWER {
-        let limit = BIGGEST_ANSWER;
+    if output.expose().len() > MAX_OUTPUT_BYTES {
+        let limit = MAX_OUTPUT_BYTES;
         return Err(CredentialsError::HelperTooBig { name, limit });
     }
-    understand(name, answer.expose(), success)
+    parse(name, output.expose(), success)
 }
 
 fn start(program: &Path) -> std::io::Result<Child> {
@@ -94,43 +93,39 @@ fn start(program: &Path) -> std::io::Result<Child> {
         .spawn()
 }
 
-/// What it wrote, one byte more than allowed at the most, and whether it ended well.
-async fn talk(child: &mut Child, server: &str) -> std::io::Result<(Secret, bool)> {
+/// The output, cut one byte after the limit, and whether the helper exited with success.
+async fn communicate(child: &mut Child, server: &str) -> std::io::Result<(Secret, bool)> {
     if let Some(mut stdin) = child.stdin.take() {
-        // A helper that answers without listening is welcome to.
+        // A helper may print a login without reading its input.
         let _ = stdin.write_all(format!("{server}\n").as_bytes()).await;
     }
-    let mut answer = Vec::new();
+    let mut output = Vec::new();
     if let Some(stdout) = child.stdout.take() {
-        let mut stdout = stdout.take(BIGGEST_ANSWER as u64 + 1);
-        stdout.read_to_end(&mut answer).await?;
+        let mut stdout = stdout.take(MAX_OUTPUT_BYTES as u64 + 1);
+        stdout.read_to_end(&mut output).await?;
     }
-    let full = answer.len() > BIGGEST_ANSWER;
-    let answer = Secret::new(String::from_utf8_lossy(&answer).into_owned());
-    // Whoever has more to say would wait for us to listen, for ever.
-    let success = !full && child.wait().await?.success();
-    Ok((answer, success))
+    let is_cut = output.len() > MAX_OUTPUT_BYTES;
+    let output = Secret::new(String::from_utf8_lossy(&output).into_owned());
+    // A helper with more output blocks until somebody reads it: waiting for it would never end.
+    let success = !is_cut && child.wait().await?.success();
+    Ok((output, success))
 }
 
-fn understand(
-    name: String,
-    answer: &str,
-    success: bool,
-) -> Result<Option<Login>, CredentialsError> {
+fn parse(name: String, output: &str, success: bool) -> Result<Option<Login>, CredentialsError> {
     if !success {
-        return match answer.trim() == UNKNOWN {
+        return match output.trim() == NOT_FOUND {
             true => Ok(None),
             false => Err(CredentialsError::HelperFailed { name }),
         };
     }
-    match serde_json::from_str(answer) {
-        Ok(Answer { username, secret }) if username == IDENTITY_USER => {
+    match serde_json::from_str(output) {
+        Ok(Output { username, secret }) if username == IDENTITY_USER => {
             Ok(Some(Login::Identity(secret)))
         }
-        Ok(Answer { username, secret }) => Ok(Some(Login::Password {
+        Ok(Output { username, secret }) => Ok(Some(Login::Password {
             user: username,
             password: secret,
         })),
-        Err(_) => Err(CredentialsError::HelperAnswer { name }),
+        Err(_) => Err(CredentialsError::HelperOutput { name }),
     }
 }

@@ -1,4 +1,4 @@
-//! Settings of TLS, with the one crypto provider that the whole program has.
+//! TLS configurations, with the crypto provider of the whole program.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use super::SetupError;
 use crate::foreign;
+use crate::registry::problem::SetupError;
 
-/// A file of certificate authorities is smaller than that: all of the web's are a fifth of it.
-const BIGGEST_CA_FILE: usize = 1024 * 1024;
+/// Five times the size of all public certificate authorities together.
+const MAX_CA_FILE_BYTES: usize = 1024 * 1024;
 
-/// For connections without TLS: trusts nobody.
+/// For connections without TLS: trusts no certificate.
 pub(super) fn none() -> Result<ClientConfig, SetupError> {
     verified(RootCertStore::empty())
 }
 
-/// Trusts who is vouched for by one of these.
+/// Trusts certificates that one of these authorities issued.
 pub(super) fn verified(roots: RootCertStore) -> Result<ClientConfig, SetupError> {
     let mut config = versions()?
         .with_root_certificates(roots)
@@ -29,9 +29,9 @@ pub(super) fn verified(roots: RootCertStore) -> Result<ClientConfig, SetupError>
     Ok(config)
 }
 
-/// Trusts anybody.
+/// Trusts every certificate.
 pub(super) fn unverified() -> Result<ClientConfig, SetupError> {
-    let verifier = Arc::new(Anybody(aws_lc_rs::default_provider()));
+    let verifier = Arc::new(AnyCertificate(aws_lc_rs::default_provider()));
     let mut config = versions()?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
@@ -52,11 +52,11 @@ pub(super) fn system_roots() -> Result<RootCertStore, SetupError> {
 /// The certificate authorities of this machine, if it has any, and those of a file.
 pub(super) fn roots_with(ca: &Path) -> Result<RootCertStore, SetupError> {
     let path = || ca.to_owned();
-    let bad = |reason| SetupError::Ca {
+    let invalid = |reason| SetupError::Ca {
         path: path(),
         reason,
     };
-    let text = foreign::read_file(ca, BIGGEST_CA_FILE);
+    let text = foreign::read_file(ca, MAX_CA_FILE_BYTES);
     let text = text.map_err(|source| SetupError::CaFile {
         path: path(),
         source,
@@ -64,17 +64,17 @@ pub(super) fn roots_with(ca: &Path) -> Result<RootCertStore, SetupError> {
     let mut roots = readable_system_roots();
     let before = roots.len();
     for certificate in CertificateDer::pem_slice_iter(text.as_bytes()) {
-        let certificate = certificate.map_err(|_| bad("is no PEM file"))?;
+        let certificate = certificate.map_err(|_| invalid("is no PEM file"))?;
         let added = roots.add(certificate);
-        added.map_err(|_| bad("holds a certificate that cannot be read"))?;
+        added.map_err(|_| invalid("holds a certificate that cannot be read"))?;
     }
     match roots.len() > before {
         true => Ok(roots),
-        false => Err(bad("holds no certificate")),
+        false => Err(invalid("holds no certificate")),
     }
 }
 
-/// One odd certificate among a machine's hundred is not worth an error.
+/// Skips certificates that cannot be parsed: one among a hundred is no reason to fail.
 fn readable_system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -88,16 +88,16 @@ fn versions() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifie
         .map_err(|error| SetupError::Tls(Box::new(error)))
 }
 
-/// With HTTP/2 the questions that we ask at once share one connection.
+/// With HTTP/2, requests that are sent at the same time share one connection.
 fn protocols() -> Vec<Vec<u8>> {
     vec![b"h2".to_vec(), b"http/1.1".to_vec()]
 }
 
-/// Takes every certificate; the handshake itself is still checked.
+/// Accepts every certificate; the signature of the handshake is still checked.
 #[derive(Debug)]
-struct Anybody(CryptoProvider);
+struct AnyCertificate(CryptoProvider);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

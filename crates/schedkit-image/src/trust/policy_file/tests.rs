@@ -1,4 +1,4 @@
-//! What a policy file may say, and what it gets when it says something else.
+//! Tests of policy files, valid and invalid.
 
 use std::error::Error;
 use std::fs;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::foreign::ReadError;
-use crate::trust::{Rule, Warning};
+use crate::trust::{PolicyWarning, Rule};
 
 const KEY: &str = "-----BEGIN PUBLIC KEY-----
 MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEYI4heOTrNrZO27elFE8ynfrdPMik
@@ -32,10 +32,10 @@ fn read(policy: &str) -> Result<Policy, PolicyError> {
     Policy::read(&folder.path().join("policy.yaml"))
 }
 
-/// Where and why a policy is wrong, as one line.
-fn complaint(policy: &str) -> String {
+/// Position and cause of the fault, as one line.
+fn fault(policy: &str) -> String {
     let error = read(policy).expect_err(policy);
-    let PolicyError::Wrong { source, .. } = error else {
+    let PolicyError::Invalid { source, .. } = error else {
         panic!("{error}");
     };
     let mut text = format!("{}:{}", source.line, source.column);
@@ -48,7 +48,7 @@ fn complaint(policy: &str) -> String {
 }
 
 #[test]
-fn the_contracts_example_is_taken() {
+fn the_documented_example_is_valid() {
     let policy = read(
         r"
 keys:
@@ -62,12 +62,12 @@ rekorURL: https://rekor.sigstore.dev
     .unwrap();
     assert_eq!(policy.keys().len(), 1);
     assert!(policy.keys()[0].path().ends_with("a.pem"));
-    assert_eq!(policy.log_for_keys(), LogForKeys::NotAsked);
+    assert_eq!(policy.log_for_keys(), LogForKeys::Optional);
     assert!(matches!(
         policy.root().origin(),
         RootOrigin::PublicGood { .. }
     ));
-    assert_eq!(policy.warnings(), [Warning::LogNotAsked]);
+    assert_eq!(policy.warnings(), [PolicyWarning::LogNotRequired]);
     let issuer = "https://token.actions.githubusercontent.com";
     let ours = "https://github.com/my-org/my-repo/.github/workflows/a.yml@refs/heads/main";
     assert_eq!(policy.identity_of(issuer, ours), Some(Rule::Identity(0)));
@@ -100,7 +100,7 @@ fn the_built_in_policy_trusts_the_organisations_workflows_only() {
 }
 
 #[test]
-fn whatever_is_wrong_is_told_with_its_line() {
+fn faults_are_reported_with_their_position() {
     let identity = "identities:\n- issuer: a\n  subject: b\n";
     for (policy, expected) in [
         ("", "1:1: the policy names neither"),
@@ -139,21 +139,21 @@ fn whatever_is_wrong_is_told_with_its_line() {
         ),
         (
             "identities:\n- issuer: ''\n  subject: b\n",
-            "2:11: `issuer` is not taken: is empty",
+            "2:11: `issuer` is invalid: is empty",
         ),
         (
             "identities:\n- issuer: a\n  subjectRegExp: '('\n",
-            "3:18: `subjectRegExp` is not taken: is no regular expression: unclosed group",
+            "3:18: `subjectRegExp` is invalid: is no regular expression: unclosed group",
         ),
         (
             "identities:\n- issuer: a\n  subjectRegExp: 'a**'\n",
-            "3:18: `subjectRegExp` is not taken: uses a repetition of a repetition",
+            "3:18: `subjectRegExp` is invalid: uses a repetition of a repetition",
         ),
         ("keys:\n- path: b.pem\n", "2:9: the key "),
         ("keys:\n- path: policy.yaml\n", "2:9: the key "),
         (
             "keys:\n- path: a.pem\nrekorURL: rekor.example\n",
-            "3:11: `rekorURL` is no address",
+            "3:11: `rekorURL` is no URL",
         ),
         (
             "keys:\n- path: a.pem\nrekorURL: https://rekor.example\n",
@@ -188,26 +188,26 @@ fn whatever_is_wrong_is_told_with_its_line() {
             "4:25: ",
         ),
     ] {
-        let told = complaint(policy);
-        assert!(told.starts_with(expected), "{policy}\n{told}\n{expected}");
+        let found = fault(policy);
+        assert!(found.starts_with(expected), "{policy}\n{found}\n{expected}");
     }
-    let many = format!("keys:\n{}", "- path: a.pem\n".repeat(MOST_RULES + 1));
-    assert!(complaint(&many).contains("more than 64 keys"));
+    let many = format!("keys:\n{}", "- path: a.pem\n".repeat(MAX_ENTRIES + 1));
+    assert!(fault(&many).contains("more than 64 keys"));
 }
 
 #[test]
-fn a_policy_that_cannot_be_read_says_so() {
+fn an_unreadable_policy_is_an_error() {
     let error = Policy::read(Path::new("/nonexistent/policy.yaml")).unwrap_err();
     assert!(matches!(error, PolicyError::Unreadable { .. }));
-    let error = read(&"#".repeat(LARGEST_POLICY + 1)).unwrap_err();
+    let error = read(&"#".repeat(MAX_POLICY_BYTES + 1)).unwrap_err();
     let PolicyError::Unreadable { source, .. } = error else {
         panic!("{error}");
     };
-    assert!(matches!(source, ReadError::TooBig(LARGEST_POLICY)));
+    assert!(matches!(source, ReadError::TooBig(MAX_POLICY_BYTES)));
 }
 
 #[test]
-fn other_instances_and_the_log_can_be_asked_for() {
+fn other_instances_and_the_log_can_be_configured() {
     let policy = read(
         "keys:\n- path: a.pem\nrekorURL: https://rekor.example/\ntrustedRoot: full.json\nrequireTransparencyLog: true\n",
     )
@@ -222,14 +222,14 @@ fn other_instances_and_the_log_can_be_asked_for() {
 }
 
 #[test]
-fn a_regexp_without_an_anchor_earns_a_warning() {
+fn a_regexp_without_an_anchor_causes_a_warning() {
     let policy = read(
         "identities:\n- issuer: a\n  subjectRegExp: b\n- issuerRegExp: c\n  subjectRegExp: ^d\n",
     );
     let warnings = policy.unwrap().warnings();
     let expected = [(0, "subjectRegExp"), (1, "issuerRegExp")].map(|(position, field)| {
         let rule = Rule::Identity(position);
-        Warning::Unanchored { rule, field }
+        PolicyWarning::Unanchored { rule, field }
     });
     assert_eq!(warnings, expected);
     assert!(
@@ -240,16 +240,20 @@ fn a_regexp_without_an_anchor_earns_a_warning() {
 }
 
 #[test]
-fn a_log_that_nobody_asks_earns_a_warning() {
+fn a_log_that_is_not_required_causes_a_warning() {
     let keys = "keys:\n- path: a.pem\n";
     let url = "rekorURL: https://rekor.sigstore.dev\n";
     let warnings = |policy: String| read(&policy).unwrap().warnings();
-    let told = warnings(format!("{keys}{url}"));
-    assert_eq!(told, [Warning::LogNotAsked]);
-    assert!(told[0].to_string().contains("say `requireTransparencyLog`"));
-    for said in ["true", "false"] {
-        let said = format!("{keys}{url}requireTransparencyLog: {said}\n");
-        assert_eq!(warnings(said), []);
+    let found = warnings(format!("{keys}{url}"));
+    assert_eq!(found, [PolicyWarning::LogNotRequired]);
+    assert!(
+        found[0]
+            .to_string()
+            .contains("set `requireTransparencyLog`")
+    );
+    for value in ["true", "false"] {
+        let policy = format!("{keys}{url}requireTransparencyLog: {value}\n");
+        assert_eq!(warnings(policy), []);
     }
     assert_eq!(warnings(keys.to_owned()), []);
     let identity = "identities:\n- issuer: a\n  subject: b\n";
@@ -257,7 +261,7 @@ fn a_log_that_nobody_asks_earns_a_warning() {
 }
 
 #[test]
-fn a_root_that_nothing_rests_on_does_not_change_the_fingerprint() {
+fn an_unused_root_does_not_change_the_fingerprint() {
     let print = |policy: String| read(&policy).unwrap().fingerprint().clone();
     let keys = "keys:\n- path: a.pem\n";
     let root = "trustedRoot: full.json\n";
@@ -273,7 +277,7 @@ fn the_fingerprint_changes_with_what_decides_and_only_with_that() {
     let print = |policy: &str| read(policy).unwrap().fingerprint().clone();
     let base =
         "keys:\n- path: a.pem\nidentities:\n- issuer: a\n  subject: b\n- issuer: c\n  subject: d\n";
-    let same = "# other words\nidentities:\n- subject: d\n  issuer: c\n- {issuer: a, subject: b}\nkeys:\n- path: ./a.pem\n- path: a.pem\nrequireTransparencyLog: false\n";
+    let same = "# a comment\nidentities:\n- subject: d\n  issuer: c\n- {issuer: a, subject: b}\nkeys:\n- path: ./a.pem\n- path: a.pem\nrequireTransparencyLog: false\n";
     assert_eq!(print(base), print(same));
     let others = [
         base.replace("- path: a.pem", "[]")
@@ -293,12 +297,12 @@ fn the_fingerprint_changes_with_what_decides_and_only_with_that() {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_stumble(text: String) {
+    fn no_text_makes_it_panic(text: String) {
         let _ = PolicyFile::parse(&text);
     }
 
     #[test]
-    fn no_policy_is_accepted_that_names_nobody(
+    fn every_valid_policy_names_a_key_or_an_identity(
         lines in prop::collection::vec("(keys|identities|rekorURL|- path|  issuer|  subject): ?[a-z.\\[\\]{}]{0,6}", 0..8),
     ) {
         if let Ok(file) = PolicyFile::parse(&lines.join("\n")) {

@@ -1,10 +1,9 @@
-//! All capabilities that there are to give: the bounding set of this process, by name. More than
-//! that, and the program that runs the container refuses; on a host that is not itself confined it
-//! is all that the kernel has.
+//! The names of all capabilities in the bounding set of this process. The OCI runtime refuses to give
+//! more; on a host that is not confined these are all that the kernel has.
 
 use std::path::Path;
 
-/// In the kernel's order. A newer kernel's unknown ones are left out: no runtime knows them yet.
+/// In the kernel's order. Those of newer kernels are left out: no runtime supports them yet.
 const NAMES: [&str; 41] = [
     "CAP_CHOWN",
     "CAP_DAC_OVERRIDE",
@@ -49,7 +48,7 @@ const NAMES: [&str; 41] = [
     "CAP_CHECKPOINT_RESTORE",
 ];
 
-/// From a process's `status`. One that cannot be read means no limit is known: all of them.
+/// Reads a process's `status`. All capabilities when it cannot be read.
 pub(super) fn read(status: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(status).unwrap_or_default();
     parse(&text)

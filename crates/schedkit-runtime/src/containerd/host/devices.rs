@@ -1,5 +1,4 @@
-//! The host's devices, as every privileged container has them: one node each, as they are when
-//! the container is made.
+//! The host's device nodes, which a privileged container gets when it is created.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -7,18 +6,17 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{major, minor};
 
-/// More than any host has; a longer list is no list of devices.
-const MOST: usize = 4096;
-const DEEPEST: usize = 4;
-/// What a container has of its own.
+/// More than any host has.
+const MAX_DEVICES: usize = 4096;
+const MAX_DEPTH: usize = 4;
+/// A container has its own.
 const OWN: [&str; 5] = ["pts", "shm", "mqueue", "fd", "console"];
 
-/// One device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::containerd) struct Device {
     /// In the container, below `/dev`.
     pub(in crate::containerd) path: PathBuf,
-    pub(in crate::containerd) kind: Kind,
+    pub(in crate::containerd) kind: DeviceKind,
     pub(in crate::containerd) major: u32,
     pub(in crate::containerd) minor: u32,
     /// Permission bits.
@@ -26,17 +24,16 @@ pub(in crate::containerd) struct Device {
     pub(in crate::containerd) owner: (u32, u32),
 }
 
-/// Of two kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::containerd) enum Kind {
+pub(in crate::containerd) enum DeviceKind {
     Block,
     Character,
 }
 
-/// All below a folder, in the order of their paths. What vanishes meanwhile is not there.
+/// All below a folder, sorted by path.
 pub(super) fn read(dev: &Path) -> Vec<Device> {
     let mut devices = Vec::new();
-    walk(dev, dev, DEEPEST, &mut devices);
+    walk(dev, dev, MAX_DEPTH, &mut devices);
     devices.sort_by(|one, other| one.path.cmp(&other.path));
     devices
 }
@@ -50,7 +47,7 @@ fn walk(dev: &Path, folder: &Path, deeper: usize, devices: &mut Vec<Device>) {
         };
         if metadata.is_dir() && deeper > 0 {
             walk(dev, &entry.path(), deeper - 1, devices);
-        } else if devices.len() < MOST {
+        } else if devices.len() < MAX_DEVICES {
             devices.extend(device(dev, &entry.path(), &metadata));
         }
     }
@@ -58,8 +55,8 @@ fn walk(dev: &Path, folder: &Path, deeper: usize, devices: &mut Vec<Device>) {
 
 fn device(dev: &Path, path: &Path, metadata: &Metadata) -> Option<Device> {
     let kind = match metadata.file_type() {
-        kind if kind.is_block_device() => Kind::Block,
-        kind if kind.is_char_device() => Kind::Character,
+        kind if kind.is_block_device() => DeviceKind::Block,
+        kind if kind.is_char_device() => DeviceKind::Character,
         _ => return None,
     };
     Some(Device {
@@ -83,7 +80,10 @@ mod tests {
             .iter()
             .find(|device| device.path == Path::new("/dev/null"));
         let null = null.unwrap();
-        assert_eq!((null.kind, null.major, null.minor), (Kind::Character, 1, 3));
+        assert_eq!(
+            (null.kind, null.major, null.minor),
+            (DeviceKind::Character, 1, 3)
+        );
         assert!(
             !devices
                 .iter()

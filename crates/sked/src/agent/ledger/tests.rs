@@ -1,6 +1,6 @@
 //! An API server of a few lines, and moments that are numbers.
 
-use schedkit_host::State;
+use schedkit_host::SchedExtState;
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn kernel() -> Kernel {
     }
 }
 
-fn reading(state: State, enable_seq: u64) -> Fact<SchedExt> {
+fn reading(state: SchedExtState, enable_seq: u64) -> Fact<SchedExt> {
     Fact::Known(SchedExt {
         state: Fact::Known(state),
         ops: Fact::Absent,
@@ -64,7 +64,7 @@ impl Scene {
         self.begin + Duration::from_millis(millis)
     }
 
-    fn read(&mut self, state: State, seq: u64, millis: u64) {
+    fn read(&mut self, state: SchedExtState, seq: u64, millis: u64) {
         let (now, moment) = (
             at(1000 + i64::try_from(millis).unwrap()),
             self.moment(millis),
@@ -107,7 +107,7 @@ impl Scene {
 fn a_first_report_is_made_filled_and_left_alone() {
     let mut scene = Scene::watching();
     assert_eq!(scene.ledger.step(), None, "the kernel was not asked");
-    scene.read(State::Disabled, 0, 0);
+    scene.read(SchedExtState::Disabled, 0, 0);
     assert_eq!(scene.ledger.step(), Some(Step::Create));
     assert_eq!(scene.due(0), Some(0), "at once");
     scene.take(0);
@@ -121,7 +121,7 @@ fn a_first_report_is_made_filled_and_left_alone() {
 #[test]
 fn nothing_is_written_before_the_old_report_was_looked_at() {
     let mut scene = Scene::new();
-    scene.read(State::Enabled, 3, 500);
+    scene.read(SchedExtState::Enabled, 3, 500);
     assert_eq!(scene.ledger.step(), None);
     let mut older = scene.ledger.wanted.clone().unwrap();
     older.since = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime(
@@ -140,19 +140,19 @@ fn nothing_is_written_before_the_old_report_was_looked_at() {
     };
     let mut scene = Scene::new();
     scene.ledger.heard(News::Listed(Some(*report)));
-    scene.read(State::Enabled, 3, 900);
+    scene.read(SchedExtState::Enabled, 3, 900);
     assert_eq!(scene.ledger.step(), None);
 }
 
 #[test]
 fn a_list_after_an_outage_does_not_bring_an_older_since_back() {
     let mut scene = Scene::watching();
-    scene.read(State::Enabled, 3, 0);
+    scene.read(SchedExtState::Enabled, 3, 0);
     scene.take(0);
     let old = scene.take(0);
     scene.ledger.heard(News::Lost("cut".to_owned()));
-    scene.read(State::Disabled, 3, 10);
-    scene.read(State::Enabled, 3, 20);
+    scene.read(SchedExtState::Disabled, 3, 10);
+    scene.read(SchedExtState::Enabled, 3, 20);
     scene.ledger.heard(News::Listed(Some(old)));
     let Some(Step::Patch(status)) = scene.ledger.step() else {
         panic!("it was away meanwhile");
@@ -163,7 +163,7 @@ fn a_list_after_an_outage_does_not_bring_an_older_since_back() {
 #[test]
 fn a_report_of_another_node_of_this_name_is_replaced() {
     let mut scene = Scene::watching();
-    scene.read(State::Disabled, 0, 0);
+    scene.read(SchedExtState::Disabled, 0, 0);
     let other = Identity {
         uid: "uid-0".to_owned(),
         ..me()
@@ -188,7 +188,7 @@ fn a_report_of_another_node_of_this_name_is_replaced() {
 #[test]
 fn a_report_that_is_deleted_or_changed_by_others_is_put_right() {
     let mut scene = Scene::watching();
-    scene.read(State::Disabled, 0, 0);
+    scene.read(SchedExtState::Disabled, 0, 0);
     scene.take(0);
     let ours = scene.take(0);
     scene.version += 1;
@@ -203,7 +203,7 @@ fn a_report_that_is_deleted_or_changed_by_others_is_put_right() {
 #[test]
 fn news_from_before_our_own_write_are_none() {
     let mut scene = Scene::watching();
-    scene.read(State::Disabled, 0, 0);
+    scene.read(SchedExtState::Disabled, 0, 0);
     let created = scene.take(0);
     scene.take(0);
     scene.ledger.heard(News::Changed(created));
@@ -215,14 +215,14 @@ fn news_from_before_our_own_write_are_none() {
 #[test]
 fn what_passes_is_not_written_and_what_stays_is() {
     let mut scene = Scene::watching();
-    scene.read(State::Enabled, 1, 0);
+    scene.read(SchedExtState::Enabled, 1, 0);
     scene.take(0);
     scene.take(0);
-    scene.read(State::Disabling, 1, 1000);
+    scene.read(SchedExtState::Disabling, 1, 1000);
     assert_eq!(scene.due(1000), Some(1050));
-    scene.read(State::Disabling, 1, 1040);
+    scene.read(SchedExtState::Disabling, 1, 1040);
     assert_eq!(scene.due(1040), Some(1050), "counted from its beginning");
-    scene.read(State::Disabled, 1, 1045);
+    scene.read(SchedExtState::Disabled, 1, 1045);
     assert_eq!(
         scene.due(1045),
         Some(1045),
@@ -237,8 +237,8 @@ fn a_scheduler_that_flaps_cannot_flood_and_the_last_state_is_written() {
     for round in 0..1000 {
         let millis = round * 10;
         let state = match round % 2 {
-            0 => State::Enabled,
-            _ => State::Disabled,
+            0 => SchedExtState::Enabled,
+            _ => SchedExtState::Disabled,
         };
         scene.read(state, round, millis);
         while scene.due(millis) == Some(u128::from(millis)) {
@@ -258,14 +258,14 @@ fn a_scheduler_that_flaps_cannot_flood_and_the_last_state_is_written() {
 fn failures_pause_and_news_of_the_kernel_do_not_cut_the_pause_short() {
     let mut scene = Scene::watching();
     let mut dice: Dice = Box::new(|| 1.0);
-    scene.read(State::Disabled, 0, 0);
+    scene.read(SchedExtState::Disabled, 0, 0);
     let moment = scene.moment(0);
     assert!(scene.ledger.failed("away".to_owned(), &mut dice, moment));
     assert!(
         !scene.ledger.failed("away".to_owned(), &mut dice, moment),
         "said once"
     );
-    scene.read(State::Enabled, 1, 100);
+    scene.read(SchedExtState::Enabled, 1, 100);
     assert_eq!(scene.due(100), Some(400));
     let missing = scene.ledger.missing();
     assert_eq!(missing, ["the report is not written: away"]);
@@ -277,7 +277,7 @@ fn failures_pause_and_news_of_the_kernel_do_not_cut_the_pause_short() {
 fn a_report_is_believed_only_while_it_is_watched() {
     let mut scene = Scene::new();
     scene.ledger.heard(News::Listed(None));
-    scene.read(State::Disabled, 0, 0);
+    scene.read(SchedExtState::Disabled, 0, 0);
     scene.take(0);
     scene.take(0);
     assert_eq!(

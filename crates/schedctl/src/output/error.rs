@@ -1,0 +1,98 @@
+//! An error as it is printed: the message, the scheduler's last output, what to do, and the state
+//! after the rollback.
+
+use schedkit_runtime::DriverError;
+use serde::Serialize;
+
+use crate::decide::Refusal;
+use crate::error_text;
+use crate::execute::{FailureCause, PlanFailure, Rollback};
+use crate::exit::Exit;
+use crate::untrusted_image::UntrustedImage;
+
+#[derive(Debug, Serialize)]
+pub(super) struct ErrorDocument {
+    message: String,
+    exit_code: u8,
+    /// `LoadFailedVerifier`, `Stall`, `Timeout`, …; absent if the scheduler was not started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    last_lines: Vec<String>,
+    /// The state after the rollback.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    now: Vec<String>,
+}
+
+impl ErrorDocument {
+    pub(super) fn of(error: &anyhow::Error) -> (Self, Exit) {
+        if let Some(failure) = error.downcast_ref::<PlanFailure>() {
+            return Self::of_plan(failure);
+        }
+        let exit = match error.downcast_ref::<Refusal>() {
+            None if error.is::<UntrustedImage>() => Exit::Refused,
+            None | Some(Refusal::UnknownKernelState(_)) => Exit::Failure,
+            Some(_) => Exit::Busy,
+        };
+        let mut document = Self::plain(error_text::one_line(error.as_ref()), exit);
+        let driver = error
+            .chain()
+            .find_map(|cause| cause.downcast_ref::<DriverError>());
+        document.remedy = driver.and_then(DriverError::remedy);
+        (document, exit)
+    }
+
+    pub(super) fn plain(message: String, exit: Exit) -> Self {
+        Self {
+            message,
+            exit_code: exit.code(),
+            reason: None,
+            remedy: None,
+            last_lines: Vec::new(),
+            now: Vec::new(),
+        }
+    }
+
+    fn of_plan(failure: &PlanFailure) -> (Self, Exit) {
+        let PlanFailure { cause, rollback } = failure;
+        let exit = match cause {
+            FailureCause::NotAttached(_) => Exit::NotAttached,
+            _ => Exit::Failure,
+        };
+        let mut document = Self::plain(error_text::one_line(cause), exit);
+        document.now = rollback.iter().map(Rollback::to_string).collect();
+        match cause {
+            FailureCause::NotAttached(not_attached) => {
+                document.reason = Some(not_attached.code());
+                document.remedy = not_attached.remedy();
+                document.last_lines = not_attached.last_lines.clone();
+            }
+            FailureCause::Driver(error) => document.remedy = error.remedy(),
+            FailureCause::NotDetached
+            | FailureCause::Guard(_)
+            | FailureCause::State(_)
+            | FailureCause::Interrupted
+            | FailureCause::NothingStarted => {}
+        }
+        (document, exit)
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = self.message.clone();
+        if !self.last_lines.is_empty() {
+            text += "\n  Last output:";
+            for line in &self.last_lines {
+                text += &format!("\n    {line}");
+            }
+        }
+        if let Some(remedy) = &self.remedy {
+            text += &format!("\n  What to do: {remedy}");
+        }
+        for now in &self.now {
+            text += &format!("\n  Now: {now}");
+        }
+        text
+    }
+}

@@ -1,0 +1,71 @@
+//! The end of a scheduler's output, kept while it starts.
+
+use schedkit_core::{SchedulerExit, sanitize};
+use schedkit_runtime::OutputChunk;
+
+/// The verifier's log can be long; its end has the reason.
+const MAX_BYTES: usize = 256 * 1024;
+/// Shown to people.
+const MAX_LINES: usize = 15;
+const MAX_WIDTH: usize = 400;
+
+#[derive(Debug, Default)]
+pub(crate) struct OutputTail(Vec<u8>);
+
+impl OutputTail {
+    pub(crate) fn take(&mut self, piece: OutputChunk<'_>) {
+        self.0.extend_from_slice(piece.bytes);
+        if self.0.len() > 2 * MAX_BYTES {
+            self.0.drain(..self.0.len() - MAX_BYTES);
+        }
+    }
+
+    /// The scheduler's report of why it exited, if there is one.
+    pub(crate) fn exit_report(&self) -> Option<SchedulerExit> {
+        SchedulerExit::parse(&self.plain())
+    }
+
+    /// Without colours.
+    fn plain(&self) -> String {
+        let bytes = anstream::adapter::strip_bytes(&self.0).into_vec();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Printable.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        let text = self.plain();
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let lines: Vec<&str> = lines.collect();
+        let from = lines.len().saturating_sub(MAX_LINES);
+        let cut = |line: &&str| sanitize::printable(&sanitize::shortened(line, MAX_WIDTH));
+        lines[from..].iter().map(cut).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schedkit_runtime::OutputStream;
+
+    use super::*;
+
+    fn take(tail: &mut OutputTail, bytes: &[u8]) {
+        let stream = OutputStream::Stderr;
+        tail.take(OutputChunk { stream, bytes });
+    }
+
+    #[test]
+    fn the_end_of_a_long_output_is_kept() {
+        let mut tail = OutputTail::default();
+        for number in 0..100_000 {
+            take(&mut tail, format!("line {number}\n").as_bytes());
+        }
+        take(&mut tail, b"\x1b[31mEXIT: runnable task stall (x)\n");
+        assert!(tail.0.len() <= 2 * MAX_BYTES);
+        let lines = tail.last_lines();
+        assert_eq!(lines.len(), MAX_LINES);
+        assert_eq!(lines[MAX_LINES - 2], "line 99999");
+        assert_eq!(lines[MAX_LINES - 1], "EXIT: runnable task stall (x)");
+        let report = tail.exit_report().unwrap();
+        assert_eq!(report.reason, schedkit_core::ExitReason::Stall);
+    }
+}

@@ -1,0 +1,261 @@
+//! Every setting and where it comes from. Precedence: flag, environment, settings file, default.
+//! Resolving is pure: the two files below read the environment and the settings file.
+
+pub(crate) mod config_file;
+pub(crate) mod environment;
+mod setting;
+
+use std::path::PathBuf;
+
+use schedctl_args::args::{Global, LogLevel};
+use schedkit_image::catalog::{Cache, CatalogUrl, Location, Source, UrlError};
+use schedkit_image::registry::{self, Credentials, Limits};
+use schedkit_runtime::driver::Runtime;
+
+use config_file::ConfigFile;
+use environment::Environment;
+pub(crate) use setting::{Origin, Setting};
+
+use crate::runtimes::{Endpoint, Runtimes, default_socket};
+
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// The settings file that was read, if any.
+    pub(crate) config: Setting<Option<PathBuf>>,
+    pub(crate) driver: Setting<Runtime>,
+    pub(crate) socket: Setting<PathBuf>,
+    pub(crate) log_level: Setting<LogLevel>,
+    pub(crate) catalog: Setting<Source>,
+    pub(crate) trust_policy: Setting<PolicySource>,
+    /// `None`: the files that `podman login` and `docker login` write.
+    pub(crate) registry_config: Setting<Option<PathBuf>>,
+    pub(crate) cache: Setting<Cache>,
+    /// `SCHEDCTL_ALLOW_UNSIGNED`.
+    pub(crate) allow_unsigned: bool,
+    pub(crate) registry: registry::ClientConfig,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PolicySource {
+    /// The policy of the schedkit project.
+    BuiltIn,
+    File(PathBuf),
+}
+
+/// `from` is the flag or the variable.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{from} cannot be used")]
+pub(crate) struct CatalogSettingError {
+    from: &'static str,
+    source: UrlError,
+}
+
+impl Settings {
+    pub(crate) fn resolve(
+        flags: Global,
+        environment: Environment,
+        file: ConfigFile,
+    ) -> Result<Self, CatalogSettingError> {
+        let path = file.path;
+        let from_file = || path.clone().map_or(Origin::Default, Origin::File);
+        let (driver, socket) = driver_and_socket(
+            [flags.driver, environment.driver, file.driver],
+            [flags.socket, environment.socket, file.socket],
+            &from_file,
+        );
+        let catalog = catalog_setting(
+            flags.catalog,
+            environment.catalog,
+            file.catalog,
+            from_file(),
+        )?;
+        let registry_config = Setting::first(
+            flags.registry_config.map(Some),
+            (
+                "SCHEDCTL_REGISTRY_CONFIG",
+                environment.registry_config.map(Some),
+            ),
+            (None, Origin::Default),
+            None,
+        );
+        let logins = registry_config.value.clone();
+        let logins = logins.map_or(environment.logins, Credentials::from_file);
+        Ok(Self {
+            driver,
+            socket,
+            log_level: Setting::first(
+                flags.log_level,
+                ("SCHEDCTL_LOG_LEVEL", environment.log_level),
+                (file.log_level, from_file()),
+                LogLevel::Warn,
+            ),
+            catalog,
+            trust_policy: trust_policy(environment.trust_policy, file.trust_policy, from_file()),
+            registry_config,
+            cache: environment.cache,
+            allow_unsigned: environment.allow_unsigned,
+            registry: registry::ClientConfig {
+                hosts: file.registry,
+                credentials: logins.with_helpers(environment.helper_folders),
+                proxies: environment.proxies,
+                limits: Limits::default(),
+            },
+            config: Setting::first(
+                flags.config.map(Some),
+                ("SCHEDCTL_CONFIG", environment.config.map(Some)),
+                (None, Origin::Default),
+                path,
+            ),
+        })
+    }
+
+    pub(crate) fn runtimes(&self) -> Runtimes {
+        Runtimes::new(Endpoint {
+            runtime: self.driver.value,
+            socket: self.socket.value.clone(),
+        })
+    }
+
+    /// A setting of this run that systemd's `schedctl run` at boot would not have.
+    pub(crate) fn missing_at_boot(&self) -> Option<&'static str> {
+        let transient = |origin: &Origin| matches!(origin, Origin::Flag | Origin::Environment(_));
+        [
+            (&self.driver.origin, "--driver"),
+            (&self.socket.origin, "--socket"),
+            (&self.catalog.origin, "--catalog"),
+            (&self.config.origin, "--config"),
+            (&self.registry_config.origin, "--registry-config"),
+            (&self.trust_policy.origin, "the trust policy"),
+        ]
+        .into_iter()
+        .find_map(|(origin, name)| transient(origin).then_some(name))
+    }
+}
+
+/// `--trust-policy` is an option of some commands only.
+fn trust_policy(
+    variable: Option<PathBuf>,
+    file: Option<PathBuf>,
+    from_file: Origin,
+) -> Setting<PolicySource> {
+    let variable = variable.map(PolicySource::File);
+    Setting::first(
+        None,
+        ("SCHEDCTL_TRUST_POLICY", variable),
+        (file.map(PolicySource::File), from_file),
+        PolicySource::BuiltIn,
+    )
+}
+
+/// A value that is not used is not parsed.
+fn catalog_setting(
+    flag: Option<String>,
+    variable: Option<String>,
+    file: Option<Location>,
+    from_file: Origin,
+) -> Result<Setting<Source>, CatalogSettingError> {
+    const FLAG: &str = "--catalog";
+    const VARIABLE: &str = "SCHEDCTL_CATALOG";
+    let catalog = Setting::first(
+        flag.map(|text| catalog_source(FLAG, &text)),
+        (
+            VARIABLE,
+            variable.map(|text| catalog_source(VARIABLE, &text)),
+        ),
+        (file.map(|location| Ok(Source::Given(location))), from_file),
+        Ok(Source::Published(CatalogUrl::published())),
+    );
+    Ok(Setting::new(catalog.value?, catalog.origin))
+}
+
+fn catalog_source(from: &'static str, text: &str) -> Result<Source, CatalogSettingError> {
+    let location = text.parse::<Location>();
+    let source = location.map(Source::Given);
+    source.map_err(|source| CatalogSettingError { from, source })
+}
+
+/// Each list holds the values of flag, environment and file.
+///
+/// A socket belongs to the driver that is effective at its own level. If a higher level selects
+/// another driver, the socket is ignored: `-d containerd` must not connect to Podman's socket.
+fn driver_and_socket(
+    drivers: [Option<Runtime>; 3],
+    sockets: [Option<PathBuf>; 3],
+    from_file: &dyn Fn() -> Origin,
+) -> (Setting<Runtime>, Setting<PathBuf>) {
+    let file_driver = drivers[2].unwrap_or(Runtime::Podman);
+    let environment_driver = drivers[1].unwrap_or(file_driver);
+    let driver = Setting::first(
+        drivers[0],
+        ("SCHEDCTL_DRIVER", drivers[1]),
+        (drivers[2], from_file()),
+        Runtime::Podman,
+    );
+    let [flag, environment, file] = sockets;
+    let socket = Setting::first(
+        flag,
+        (
+            "SCHEDCTL_SOCKET",
+            environment.filter(|_| environment_driver == driver.value),
+        ),
+        (file.filter(|_| file_driver == driver.value), from_file()),
+        default_socket(driver.value),
+    );
+    (driver, socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_is_used_only_with_the_driver_of_its_level() {
+        use Runtime::{Containerd, Podman};
+        for (drivers, sockets, expected) in [
+            ([None, None, None], [None, None, Some("f")], Some("f")),
+            (
+                [Some(Containerd), None, None],
+                [None, None, Some("f")],
+                None,
+            ),
+            (
+                [Some(Podman), None, None],
+                [None, None, Some("f")],
+                Some("f"),
+            ),
+            (
+                [Some(Containerd), None, Some(Containerd)],
+                [None, None, Some("f")],
+                Some("f"),
+            ),
+            (
+                [None, Some(Containerd), None],
+                [None, Some("e"), Some("f")],
+                Some("e"),
+            ),
+            (
+                [None, Some(Containerd), None],
+                [None, None, Some("f")],
+                None,
+            ),
+            (
+                [Some(Podman), Some(Containerd), None],
+                [None, Some("e"), Some("f")],
+                Some("f"),
+            ),
+            (
+                [Some(Containerd), None, None],
+                [Some("g"), Some("e"), Some("f")],
+                Some("g"),
+            ),
+        ] {
+            let paths = sockets.map(|path| path.map(PathBuf::from));
+            let (driver, socket) = driver_and_socket(drivers, paths, &|| Origin::Default);
+            let default = default_socket(driver.value);
+            let expected = expected.map_or(default.as_path(), Path::new);
+            assert_eq!(socket.value, expected, "{drivers:?} {sockets:?}");
+        }
+    }
+}

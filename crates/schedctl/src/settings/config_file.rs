@@ -1,0 +1,204 @@
+//! The settings file, `/etc/schedctl/config.toml`. An unknown key is an error that names the line,
+//! so that a misspelt setting is not ignored.
+//!
+//! ```toml
+//! driver = "podman"                                 # or "containerd"
+//! socket = "/run/podman/podman.sock"                # of that driver
+//! log-level = "warn"                                # error, warn, info or debug
+//! catalog = "https://example.org/schedulers.json"   # or an absolute path
+//! trust-policy = "/etc/schedctl/trust.yaml"
+//!
+//! [registry."ghcr.io"]                              # see schedkit_image::registry::Hosts
+//! mirrors = ["mirror.example:5000"]
+//! [registry."mirror.example:5000"]
+//! ca = "/etc/schedctl/mirror.pem"
+//! ```
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use schedctl_args::args::LogLevel;
+use schedkit_image::catalog::Location;
+use schedkit_image::sanitize_FIXME::{self, ReadError};
+use schedkit_image::registry::Hosts;
+use schedkit_runtime::driver::Runtime;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+const DEFAULT_PATH: &str = "/etc/schedctl/config.toml";
+const MAX_BYTES: usize = 256 * 1024;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct ConfigFile {
+    /// `None` if the default file does not exist.
+    #[serde(skip)]
+    pub(crate) path: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) driver: Option<Runtime>,
+    #[serde(default, deserialize_with = "absolute")]
+    pub(crate) socket: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) log_level: Option<LogLevel>,
+    #[serde(default, deserialize_with = "catalog")]
+    pub(crate) catalog: Option<Location>,
+    #[serde(default, deserialize_with = "absolute")]
+    pub(crate) trust_policy: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) registry: Hosts,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigFileError {
+    #[error("the settings file {} {source}", path.display())]
+    Unreadable { path: PathBuf, source: ReadError },
+    #[error("the settings file {}, line {line}: {reason}", path.display())]
+    Invalid {
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// Printable.
+        reason: String,
+    },
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct ParseError {
+    line: usize,
+    reason: String,
+}
+
+impl ConfigFile {
+    /// Reads the file that the flag names, else the one of the environment, else the default one.
+    /// Only the default one may be missing.
+    pub(crate) fn load(
+        flag: Option<&Path>,
+        environment: Option<&Path>,
+    ) -> Result<Self, ConfigFileError> {
+        match flag.or(environment) {
+            Some(path) => Self::read(path),
+            None => match Self::read(Path::new(DEFAULT_PATH)) {
+                Err(ConfigFileError::Unreadable {
+                    source: ReadError::Io(error),
+                    ..
+                }) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+                other => other,
+            },
+        }
+    }
+
+    fn read(path: &Path) -> Result<Self, ConfigFileError> {
+        let path = path.to_owned();
+        match foreign::read_file(&path, MAX_BYTES) {
+            Ok(text) => match Self::parse(&text) {
+                Ok(config) => Ok(Self {
+                    path: Some(path),
+                    ..config
+                }),
+                Err(ParseError { line, reason }) => {
+                    Err(ConfigFileError::Invalid { path, line, reason })
+                }
+            },
+            Err(source) => Err(ConfigFileError::Unreadable { path, source }),
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, ParseError> {
+        toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let before = text.get(..start).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            let reason = foreign::brief(error.message());
+            ParseError { line, reason }
+        })
+    }
+}
+
+fn catalog<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Location>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match text.parse().map_err(D::Error::custom)? {
+        Location::File(path) => require_absolute(path).map(|path| Some(Location::File(path))),
+        url @ Location::Url(_) => Ok(Some(url)),
+    }
+}
+
+fn absolute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    PathBuf::deserialize(deserializer)
+        .and_then(require_absolute)
+        .map(Some)
+}
+
+/// A relative path would depend on the current directory.
+fn require_absolute<E: serde::de::Error>(path: PathBuf) -> Result<PathBuf, E> {
+    if path.is_absolute() {
+        return Ok(path);
+    }
+    let path = foreign::brief(&path.display().to_string());
+    Err(E::custom(format!("{path:?} is not an absolute path")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read() {
+        let config = ConfigFile::parse(
+            "catalog = \"/srv/c.json\"\ntrust-policy = \"/srv/t.yaml\"\n[registry.\"a.b:1\"]\nmirrors = [\"c.d\"]\n",
+        )
+        .unwrap();
+        assert_eq!(config.catalog, Some(Location::File("/srv/c.json".into())));
+        assert_eq!(config.trust_policy, Some("/srv/t.yaml".into()));
+        assert!(ConfigFile::parse("").unwrap().catalog.is_none());
+    }
+
+    #[test]
+    fn an_error_names_its_line() {
+        for (text, line, reason) in [
+            (
+                "\n\ncatalgo = \"x\"",
+                3,
+                "unknown field `catalgo`, expected one of",
+            ),
+            (
+                "catalog = \"c.json\"",
+                1,
+                "\"c.json\" is not an absolute path",
+            ),
+            ("catalog = \"ftp://a/b\"", 1, "begins with https://"),
+            ("catalog = 7", 1, "invalid type"),
+            ("\ntrust-policy = \"t.yaml\"", 2, "is not an absolute path"),
+            ("catalog = \"/a\"\ncatalog = \"/b\"", 2, "duplicate key"),
+            ("catalog = \"/a\"\n\n[registry", 3, ""),
+            (
+                "\n[registry.\"a.b\"]\ninsecure = true",
+                3,
+                "unknown field `insecure`",
+            ),
+            ("\n[registry.\"a b\"]\n", 2, "HOST:PORT"),
+            (
+                "driver = \"docker\"",
+                1,
+                "expected `podman` or `containerd`",
+            ),
+            ("socket = \"podman.sock\"", 1, "is not an absolute path"),
+            ("\nlog-level = \"loud\"", 2, "unknown variant `loud`"),
+        ] {
+            let error = ConfigFile::parse(text).unwrap_err();
+            assert_eq!(error.line, line, "{text}: {error:?}");
+            assert!(error.reason.contains(reason), "{text}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_default_file_may_be_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("none.toml");
+        let there = folder.path().join("some.toml");
+        std::fs::write(&there, "catalog = \"/a\"").unwrap();
+        assert!(ConfigFile::load(Some(&missing), None).is_err());
+        assert!(ConfigFile::load(None, Some(&missing)).is_err());
+        assert!(ConfigFile::load(Some(&missing), Some(&there)).is_err());
+        assert!(ConfigFile::load(Some(&there), Some(&missing)).is_ok());
+    }
+}

@@ -1,0 +1,263 @@
+//! The process environment, read once.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use schedctl_args::args::LogLevel;
+use schedkit_image::catalog::Cache;
+use schedkit_image::sanitize_FIXME;
+use schedkit_image::registry::{Credentials, Proxies, DefaultAuthFolders};
+use schedkit_image::secret::Secret;
+use schedkit_runtime::driver::Runtime;
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as ValueError;
+
+use super::setting::{Origin, Setting};
+
+const ALLOW_UNSIGNED: &str = "SCHEDCTL_ALLOW_UNSIGNED";
+const DRIVER: &str = "SCHEDCTL_DRIVER";
+const LOG_LEVEL: &str = "SCHEDCTL_LOG_LEVEL";
+const CACHE: &str = "SCHEDCTL_CACHE";
+const SYSTEM_CACHE: &str = "/var/cache/schedctl";
+
+/// An empty variable counts as not set.
+#[derive(Debug)]
+pub(crate) struct Environment {
+    pub(crate) catalog: Option<String>,
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) driver: Option<Runtime>,
+    pub(crate) socket: Option<PathBuf>,
+    pub(crate) log_level: Option<LogLevel>,
+    pub(crate) allow_unsigned: bool,
+    pub(crate) registry_config: Option<PathBuf>,
+    pub(crate) trust_policy: Option<PathBuf>,
+    /// `SCHEDCTL_CACHE`, or the default directory of this user.
+    pub(crate) cache: Setting<Cache>,
+    /// `REGISTRY_AUTH_FILE`, or the files that podman and docker write by default.
+    pub(crate) logins: Credentials,
+    /// `PATH`, where credential helpers are.
+    pub(crate) helper_folders: Vec<PathBuf>,
+    /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, in upper or lower case.
+    pub(crate) proxies: Proxies,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum User {
+    Root,
+    Other,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum EnvironmentError {
+    #[error("{0} is not UTF-8 text")]
+    NotText(&'static str),
+    /// The reason is short and printable.
+    #[error("{variable} has an invalid value: {reason}")]
+    Value {
+        variable: &'static str,
+        reason: String,
+    },
+}
+
+impl Environment {
+    pub(crate) fn of_this_process() -> Result<Self, EnvironmentError> {
+        let user = if rustix::process::geteuid().is_root() {
+            User::Root
+        } else {
+            User::Other
+        };
+        Self::read(user, |name| std::env::var_os(name))
+    }
+
+    fn read(
+        user: User,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, EnvironmentError> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let path = |name: &str| set(name).map(PathBuf::from);
+        let text = |name: &'static str| {
+            let value = set(name).map(OsString::into_string);
+            value
+                .transpose()
+                .map_err(|_| EnvironmentError::NotText(name))
+        };
+        Ok(Self {
+            catalog: text("SCHEDCTL_CATALOG")?,
+            config: path("SCHEDCTL_CONFIG"),
+            driver: variant(DRIVER, text(DRIVER)?)?,
+            socket: path("SCHEDCTL_SOCKET"),
+            log_level: variant(LOG_LEVEL, text(LOG_LEVEL)?)?,
+            allow_unsigned: flag(ALLOW_UNSIGNED, text(ALLOW_UNSIGNED)?.as_deref())?,
+            registry_config: path("SCHEDCTL_REGISTRY_CONFIG"),
+            trust_policy: path("SCHEDCTL_TRUST_POLICY"),
+            cache: cache(user, path),
+            logins: logins(path),
+            helper_folders: helper_folders(variable("PATH")),
+            proxies: proxies(text)?,
+        })
+    }
+}
+
+/// Any value that is not clearly on or off is an error: it decides about trust.
+fn flag(variable: &'static str, value: Option<&str>) -> Result<bool, EnvironmentError> {
+    match value {
+        None | Some("0" | "false" | "no") => Ok(false),
+        Some("1" | "true" | "yes") => Ok(true),
+        Some(other) => Err(EnvironmentError::Value {
+            variable,
+            reason: format!(
+                "{:?}, expected 1, true, yes, 0, false or no",
+                foreign::brief(other)
+            ),
+        }),
+    }
+}
+
+/// Parses the same names as the settings file.
+fn variant<'de, T: Deserialize<'de>>(
+    variable: &'static str,
+    value: Option<String>,
+) -> Result<Option<T>, EnvironmentError> {
+    let Some(value) = value else { return Ok(None) };
+    let parsed = T::deserialize(value.into_deserializer());
+    parsed
+        .map(Some)
+        .map_err(|error: ValueError| EnvironmentError::Value {
+            variable,
+            reason: foreign::brief(&error.to_string()),
+        })
+}
+
+/// The files that `podman login` and `docker login` write.
+fn logins(path: impl Fn(&str) -> Option<PathBuf>) -> Credentials {
+    if let Some(named) = path("REGISTRY_AUTH_FILE") {
+        return Credentials::from_file(named);
+    }
+    let at_home = |folder: &str| path("HOME").map(|home| home.join(folder));
+    Credentials::from_default_files(DefaultAuthFolders {
+        runtime: path("XDG_RUNTIME_DIR"),
+        config: path("XDG_CONFIG_HOME").or_else(|| at_home(".config")),
+        docker: path("DOCKER_CONFIG").or_else(|| at_home(".docker")),
+    })
+}
+
+/// Relative directories are skipped: a helper must not be run from the current directory.
+fn helper_folders(path: Option<OsString>) -> Vec<PathBuf> {
+    let path = path.unwrap_or_default();
+    let folders = std::env::split_paths(&path);
+    folders.filter(|folder| folder.is_absolute()).collect()
+}
+
+fn proxies(
+    text: impl Fn(&'static str) -> Result<Option<String>, EnvironmentError>,
+) -> Result<Proxies, EnvironmentError> {
+    let first = |names: &[&'static str]| -> Result<Option<String>, EnvironmentError> {
+        for name in names {
+            if let Some(value) = text(name)? {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    };
+    Ok(Proxies {
+        https: first(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])?.map(Secret::new),
+        http: first(&["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])?.map(Secret::new),
+        except: first(&["NO_PROXY", "no_proxy"])?,
+    })
+}
+
+/// Root never uses `HOME` or `XDG_CACHE_HOME`: `sudo` may have kept those of another user.
+fn cache(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Setting<Cache> {
+    let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
+    if let Some(folder) = absolute(CACHE) {
+        return Setting::new(Cache::Folder(folder), Origin::Environment(CACHE));
+    }
+    let folder = match user {
+        User::Root => Some(PathBuf::from(SYSTEM_CACHE)),
+        User::Other => absolute("XDG_CACHE_HOME")
+            .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+            .map(|folder| folder.join("schedctl")),
+    };
+    Setting::new(folder.map_or(Cache::Off, Cache::Folder), Origin::Default)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    fn read(user: User, set: &[(&str, &str)]) -> Environment {
+        let variable = |name: &str| {
+            let found = set.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        Environment::read(user, variable).unwrap()
+    }
+
+    #[test]
+    fn the_cache_directory_depends_on_the_user() {
+        let home = [("HOME", "/home/me")];
+        let xdg = [("HOME", "/home/me"), ("XDG_CACHE_HOME", "/fast")];
+        let relative = [("XDG_CACHE_HOME", "fast")];
+        let named = [("HOME", "/home/me"), ("SCHEDCTL_CACHE", "/here")];
+        let nearby = [("HOME", "/home/me"), ("SCHEDCTL_CACHE", "here")];
+        for (user, set, folder) in [
+            (User::Other, &home[..], Some("/home/me/.cache/schedctl")),
+            (User::Other, &xdg, Some("/fast/schedctl")),
+            (User::Other, &relative, None),
+            (User::Other, &[], None),
+            (User::Other, &named, Some("/here")),
+            (User::Other, &nearby, Some("/home/me/.cache/schedctl")),
+            (User::Root, &xdg, Some("/var/cache/schedctl")),
+            (User::Root, &named, Some("/here")),
+            (User::Root, &nearby, Some("/var/cache/schedctl")),
+        ] {
+            let expected = folder.map_or(Cache::Off, |folder| Cache::Folder(folder.into()));
+            assert_eq!(read(user, set).cache.value, expected, "{user:?} {set:?}");
+        }
+    }
+
+    #[test]
+    fn proxy_variables_are_read_in_both_cases() {
+        let set = [
+            ("https_proxy", "http://a"),
+            ("ALL_PROXY", "http://b"),
+            ("no_proxy", "c"),
+        ];
+        let proxies = read(User::Root, &set).proxies;
+        assert_eq!(proxies.https.unwrap().expose(), "http://a");
+        assert_eq!(proxies.http.unwrap().expose(), "http://b");
+        assert_eq!(proxies.except.as_deref(), Some("c"));
+    }
+
+    #[test]
+    fn relative_directories_of_path_are_skipped() {
+        let folders = helper_folders(Some("/usr/bin:.::bin:/bin".into()));
+        assert_eq!(folders, [PathBuf::from("/usr/bin"), PathBuf::from("/bin")]);
+    }
+
+    #[test]
+    fn an_invalid_value_is_reported_with_the_valid_ones() {
+        let set = read(User::Root, &[("SCHEDCTL_DRIVER", "containerd")]);
+        assert_eq!(set.driver, Some(Runtime::Containerd));
+        let wrong = |name: &str| (name == DRIVER).then(|| OsString::from("docker"));
+        let error = Environment::read(User::Root, wrong).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "SCHEDCTL_DRIVER has an invalid value: unknown variant `docker`, expected `podman` or \
+             `containerd`"
+        );
+    }
+
+    #[test]
+    fn an_empty_variable_is_not_set_and_bytes_are_an_error() {
+        let empty = read(User::Root, &[("SCHEDCTL_CATALOG", "")]);
+        assert_eq!(empty.catalog, None);
+        let bytes =
+            |name: &str| (name == "SCHEDCTL_CATALOG").then(|| OsString::from_vec(vec![0xff]));
+        let error = Environment::read(User::Root, bytes).unwrap_err();
+        assert_eq!(error, EnvironmentError::NotText("SCHEDCTL_CATALOG"));
+    }
+}

@@ -1,0 +1,33 @@
+//! From a name or reference on the command line to an image. A reference needs no catalog, so none
+//! is fetched.
+
+use schedkit_image::catalog::{self, Loaded, Resolution};
+
+use crate::error_text;
+use crate::output::{Printer, progress};
+use crate::settings::Settings;
+
+pub(crate) async fn find_image(
+    name_or_reference: &str,
+    settings: &Settings,
+    printer: &mut Printer,
+) -> anyhow::Result<Resolution> {
+    if let Some(resolution) = Resolution::without_catalog(name_or_reference) {
+        return Ok(resolution?);
+    }
+    let loaded = load_catalog(settings, printer).await?;
+    Ok(loaded.catalog.resolve(name_or_reference)?)
+}
+
+/// Warns if a cached or built-in catalog is used instead of the published one.
+pub(crate) async fn load_catalog(
+    settings: &Settings,
+    printer: &mut Printer,
+) -> anyhow::Result<Loaded> {
+    let loading = catalog::load(&settings.catalog.value, &settings.cache.value);
+    let loaded = progress::with_spinner("fetching the catalog", loading).await?;
+    if let Some(warning) = &loaded.warning {
+        printer.warn(error_text::one_line(warning));
+    }
+    Ok(loaded)
+}

@@ -1,0 +1,17 @@
+//! Pulls an image into the runtime's store and shows the progress.
+
+use schedkit_image::signature::Trusted;
+use schedkit_runtime::{Driver, DriverError, Pulled};
+
+use crate::output::progress::Spinner;
+
+pub(crate) async fn pull_image(
+    driver: &impl Driver,
+    image: &Trusted,
+) -> Result<Pulled, DriverError> {
+    tracing::info!("pull: {}, unless it is stored already", image.image());
+    let spinner = Spinner::new();
+    driver
+        .pull(image, &mut |progress| spinner.show_pull(&progress))
+        .await
+}

@@ -1,0 +1,17 @@
+//! The registry client against registries that misbehave: each case has an exact error, a bounded
+//! number of requests and a bounded number of bytes. Real registries are tested in the lab.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like the tests themselves"
+)]
+
+mod bodies;
+mod client;
+mod lists;
+mod logins;
+mod mirrors;
+mod server;
+mod statuses;
+mod tls;
+mod tokens;

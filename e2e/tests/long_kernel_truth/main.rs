@@ -1,0 +1,237 @@
+//! What the nodes' kernels report reaches the cluster, whatever happens: agents that are replaced,
+//! nodes that are made anew or rebooted, an API server that is away, and every way in which a
+//! scheduler can end. On two nodes with kernels of their own, with sked deployed as an administrator
+//! does it. One test, because each step begins and ends with a scheduler attached on both nodes.
+//!
+//! How soon it does is measured in `benches/kernel`; `cluster` has the short edition.
+
+#![cfg(test)]
+
+use std::time::Duration;
+
+use lab::{StopSignal, Topology, LabSpec, Scheduler};
+use serde_json::{Value, json};
+use testkit::node_cluster::{
+    AGENT_LABEL, ATTACHED, SCX_LAB, SKED_NAMESPACE, SYSRQ, SchedulerPod, spec,
+};
+use testkit::nodes::NODES;
+use testkit::{NodeCluster, program};
+
+#[test]
+fn what_the_kernels_report_reaches_the_cluster() {
+    let order = LabSpec {
+        nodes: 2,
+        schedulers: vec![Scheduler::ScxLab, Scheduler::ScxBpfland],
+        ..LabSpec::new("long-kernel-truth", Topology::Cluster, &program::labs())
+    };
+    let cluster = NodeCluster::boot(order, &program::sked());
+    cluster.install_schedctl("node2");
+    cluster.deploy();
+    cluster.apply_schedext("lab", &spec(&[]));
+    cluster.await_condition("lab", "Ready", ATTACHED);
+    cluster.kubectl(&["rollout", "status", "daemonset/lab", "--timeout=60s"]);
+    println!("{}", cluster.kubectl(&["get", "sx,sxn", "-o", "wide"]));
+
+    the_later_schedext_never_starts(&cluster);
+    a_foreign_scheduler_keeps_its_node(&cluster);
+    agents_are_killed_and_replaced(&cluster);
+    a_node_is_made_anew(&cluster);
+    a_node_is_rebooted(&cluster);
+    the_api_server_is_away(&cluster);
+    a_roll_out_stops_at_a_version_that_does_not_attach(&cluster);
+    every_end_has_its_reason(&cluster);
+    another_scheduler_attaches(&cluster);
+}
+
+/// Two SchedExts on one node: the later one is conflicted, and nothing of it ever runs.
+fn the_later_schedext_never_starts(cluster: &NodeCluster) {
+    let before = cluster.scheduler_pods();
+    cluster.apply_schedext("late", &spec(&["--name", "late"]));
+    cluster.await_condition("late", "Conflicted", "True/OwnedByOther");
+    cluster.kubectl(&["delete", "schedext", "late"]);
+    cluster.await_condition("lab", "Ready", ATTACHED);
+    let after = cluster.scheduler_pods();
+    assert_eq!(after, before, "a scheduler was started or restarted");
+}
+
+/// One that somebody starts with schedctl keeps its node and is named, and the node comes back
+/// when it ends.
+fn a_foreign_scheduler_keeps_its_node(cluster: &NodeCluster) {
+    cluster.kubectl(&["delete", "schedext", "lab"]);
+    cluster.await_kernel_state("node2", "disabled");
+    let node = cluster.node("node2");
+    let run = format!("schedctl run --allow-unsigned {SCX_LAB} -- --name stranger");
+    node.must(&run).unwrap();
+    cluster.until("the report names the foreign scheduler", || {
+        let report = cluster.read(&["sxn", "node2"]);
+        let ops = report["status"]["ops"].as_str()?;
+        ops.starts_with("stranger").then_some(())
+    });
+    cluster.apply_schedext("lab", &spec(&[]));
+    cluster.await_condition("lab", "Conflicted", "True/ForeignScheduler");
+    cluster.await_condition("lab", "Ready", ATTACHED);
+    let status = cluster.status_of("lab");
+    let problem = &status["problems"][0];
+    assert_eq!(problem["node"], "node2", "{status}");
+    assert!(
+        problem["message"].as_str().unwrap().contains("stranger"),
+        "{problem}"
+    );
+    assert_eq!(
+        (&status["counts"]["desired"], &status["counts"]["foreign"]),
+        (&json!(1), &json!(1))
+    );
+    let pods = cluster.scheduler_pods();
+    assert_eq!(pods.len(), 1, "no pod of ours goes there: {pods:?}");
+    node.must("schedctl stop scx_lab").unwrap();
+    cluster.await_condition("lab", "Conflicted", "False/NoConflict");
+    cluster.await_attached("lab", 2);
+    cluster.await_condition("lab", "Ready", ATTACHED);
+}
+
+/// An agent that is killed or replaced makes nothing unready and restarts nothing.
+fn agents_are_killed_and_replaced(cluster: &NodeCluster) {
+    let before = cluster.scheduler_pods();
+    for node in NODES {
+        cluster.node(node).must("pkill -KILL -x sked").unwrap();
+    }
+    cluster.until("the agents are back", || {
+        agents_ready(cluster).then_some(())
+    });
+    cluster.await_condition("lab", "Ready", ATTACHED);
+    let agents = "daemonset/sked-node-agent";
+    cluster.kubectl(&["rollout", "restart", agents, "-n", SKED_NAMESPACE]);
+    cluster.await_sked();
+    cluster.await_condition("lab", "Ready", ATTACHED);
+    let after = cluster.scheduler_pods();
+    assert_eq!(after, before, "a scheduler was restarted");
+    let daemonset = cluster.read(&["daemonset", "lab"]);
+    assert_eq!(daemonset["status"]["numberReady"], 2, "{daemonset}");
+}
+
+fn agents_ready(cluster: &NodeCluster) -> bool {
+    let pods = cluster.read(&["pods", "-n", SKED_NAMESPACE, "-l", AGENT_LABEL]);
+    let pods = pods["items"].as_array().cloned().unwrap_or_default();
+    let ready = |pod: &&Value| {
+        let conditions = pod["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        conditions.any(|one| one["type"] == "Ready" && one["status"] == "True")
+    };
+    pods.len() == NODES.len() && pods.iter().filter(ready).count() == NODES.len()
+}
+
+/// A Node of the same name is another one: its old report goes, and a new one comes.
+fn a_node_is_made_anew(cluster: &NodeCluster) {
+    let uid = || {
+        let report = cluster.read(&["sxn", "node2"]);
+        report["metadata"]["ownerReferences"][0]["uid"].clone()
+    };
+    let before = uid();
+    cluster.kubectl(&["delete", "node", "node2"]);
+    cluster.until("nothing is left of the old node", || {
+        let pods = cluster.read(&["pods", "-A", "--field-selector=spec.nodeName=node2"]);
+        let reported = cluster.try_kubectl(&["get", "sxn", "node2"]);
+        (pods["items"].as_array()?.is_empty() && !reported).then_some(())
+    });
+    // kubelet registers its node when it starts, and init starts it again.
+    cluster.node("node2").must("pkill -x kubelet").unwrap();
+    cluster.until("a new report is there", || {
+        let now = uid();
+        (now.is_string() && now != before).then_some(())
+    });
+    cluster.await_attached("lab", 2);
+    cluster.await_condition("lab", "Ready", ATTACHED);
+}
+
+/// What was reported before a reboot is not believed after it.
+fn a_node_is_rebooted(cluster: &NodeCluster) {
+    let boot = || cluster.read(&["sxn", "node2"])["status"]["bootID"].take();
+    let before = boot();
+    let reboot = "(sleep 1; echo b > /proc/sysrq-trigger) >/dev/null 2>&1 &";
+    cluster.node("node2").must(reboot).unwrap();
+    cluster.until("another boot is reported", || {
+        let now = boot();
+        (now.is_string() && now != before).then_some(())
+    });
+    cluster.await_attached("lab", 2);
+    cluster.await_condition("lab", "Ready", ATTACHED);
+}
+
+/// The kernel ejects a scheduler while the API server is away: it is reported when it is back.
+fn the_api_server_is_away(cluster: &NodeCluster) {
+    let before = cluster.scheduler_pods();
+    let lab = cluster.lab();
+    lab.stop_service("kube-apiserver", StopSignal::Term).unwrap();
+    cluster.node("node1").must(SYSRQ).unwrap();
+    std::thread::sleep(Duration::from_secs(60));
+    lab.start_service("kube-apiserver").unwrap();
+    cluster.until("node1's scheduler was restarted", || {
+        let of_node1 = |pods: &[SchedulerPod]| {
+            let pod = pods.iter().find(|pod| pod.node == "node1");
+            pod.map(|pod| pod.restarts)
+        };
+        let now = cluster.scheduler_pods();
+        (of_node1(&now)? > of_node1(&before)?).then_some(())
+    });
+    cluster.await_condition("lab", "Ready", ATTACHED);
+    let now = cluster.scheduler_pods();
+    let node2 = (now.last(), before.last());
+    assert_eq!(node2.0, node2.1, "node2's scheduler was left alone");
+    let uids =
+        |pods: &[SchedulerPod]| -> Vec<_> { pods.iter().map(|pod| pod.uid.clone()).collect() };
+    assert_eq!(uids(&now), uids(&before), "no pod was replaced");
+}
+
+/// A version that starts and does not attach: the first node shows it, the second keeps what it
+/// has.
+fn a_roll_out_stops_at_a_version_that_does_not_attach(cluster: &NodeCluster) {
+    let before = cluster.scheduler_pods();
+    cluster.apply_schedext("lab", &spec(&["--fault", "slow-attach", "--after", "1h"]));
+    cluster.until("one pod is new", || {
+        let now = cluster.scheduler_pods();
+        let new = now.iter().filter(|pod| !before.contains(pod)).count();
+        (now.len() == NODES.len() && new == 1).then_some(())
+    });
+    let wait = ["rollout", "status", "daemonset/lab", "--timeout=20s"];
+    assert!(!cluster.try_kubectl(&wait), "it was rolled out unattached");
+    cluster.await_condition("lab", "Degraded", "True/NotAttached");
+    let now = cluster.scheduler_pods();
+    let kept = now.iter().filter(|pod| before.contains(pod)).count();
+    assert_eq!(kept, 1, "the other node keeps its scheduler: {now:?}");
+    cluster.apply_schedext("lab", &spec(&[]));
+    cluster.await_condition("lab", "Ready", ATTACHED);
+}
+
+/// Each fault that scx_lab can have is reported as what it is.
+fn every_end_has_its_reason(cluster: &NodeCluster) {
+    // No two with one reason after each other: what is reported is of the latest fault.
+    for (fault, reason) in [
+        (&["verifier"][..], "LoadFailedVerifier"),
+        (&["refuse"], "RuntimeError"),
+        (&["scx-error"], "BpfError"),
+        (&["stall", "--timeout", "2s"], "Stall"),
+        (&["runtime-error"], "RuntimeError"),
+        // It exits with 0, so kubelet keeps none of its output.
+        (&["bpf-exit"], "SchedulerEnded"),
+        (&["exit"], "Unknown"),
+    ] {
+        cluster.apply_schedext("lab", &spec(&[&["--fault"], fault].concat()));
+        cluster.await_problem("lab", reason);
+    }
+    cluster.apply_schedext("lab", &spec(&[]));
+    cluster.await_condition("lab", "Ready", ATTACHED);
+    cluster.node("node1").must(SYSRQ).unwrap();
+    cluster.await_problem("lab", "SysRq");
+    cluster.await_condition("lab", "Ready", ATTACHED);
+}
+
+/// A scheduler that others wrote.
+fn another_scheduler_attaches(cluster: &NodeCluster) {
+    let sched = "registry.lab:5000/scx_bpfland:latest";
+    cluster.apply_schedext("lab", &json!({"sched": sched, "args": []}));
+    cluster.await_condition("lab", "Ready", ATTACHED);
+    for node in NODES {
+        let ops = cluster.ops(node).unwrap_or_default();
+        assert!(ops.starts_with("bpfland_"), "{node} runs {ops:?}");
+    }
+}
