@@ -22,8 +22,8 @@ fn the_first_is_back(machine: &Machine, driver: &str) {
 #[test]
 fn what_nobody_confirms_ends_and_what_ran_before_starts_again() {
     let machine = machine();
-    try_another(&machine, "podman", "5s");
-    assert!(machine.status_text().contains("on trial"));
+    try_another(&machine, "podman", "8s");
+    assert!(machine.status_text().contains("trial"));
     the_first_is_back(&machine, "podman");
 }
 
