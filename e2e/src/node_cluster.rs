@@ -10,7 +10,7 @@ use lab::cache::Cache;
 use lab::operator;
 use lab::parts::install_tool::{self, InstallTool};
 use lab::progress::Reporter;
-use lab::{Topology, Node, LabSpec};
+use lab::{LabSpec, Node, Topology};
 use serde_json::{Value, json};
 
 use crate::wait::{NODE_TIMEOUT, eventually_or};
