@@ -33,7 +33,7 @@ pub struct NodeCluster {
     cluster: Cluster,
     /// sked's image as the nodes name it.
     pub image: String,
-    order: Order,
+    spec: LabSpec,
 }
 
 /// A pod of a scheduler: equal while neither the pod was replaced nor its container restarted.
@@ -47,22 +47,22 @@ pub struct SchedulerPod {
 impl NodeCluster {
     /// Boots nodes with a kernel of this series, and pushes an image of this sked to the registry.
     pub fn up(name: &str, kernel: &str, nodes: u8, sked: &Path) -> Self {
-        let order = LabSpec {
+        let spec = LabSpec {
             nodes,
             kernel: kernel.to_owned(),
             ..LabSpec::new(name, Topology::Cluster, &program::labs())
         };
-        Self::boot(order, sked)
+        Self::boot(spec, sked)
     }
 
     /// The same for any lab that has Kubernetes and nodes.
-    pub fn boot(order: Order, sked: &Path) -> Self {
-        let cluster = Cluster::up(&order);
+    pub fn boot(spec: LabSpec, sked: &Path) -> Self {
+        let cluster = Cluster::up(&spec);
         let image = operator::push(cluster.lab(), sked, "test").unwrap();
         Self {
             cluster,
             image,
-            order,
+            spec,
         }
     }
 
@@ -96,7 +96,7 @@ impl NodeCluster {
     #[track_caller]
     pub fn helm(&self, args: &[&str]) {
         let quiet = Reporter::new(std::io::sink());
-        let cache = Cache::new(self.order.cache.clone());
+        let cache = Cache::new(self.spec.cache.clone());
         let program = install_tool::make(&cache, InstallTool::Helm, &quiet).unwrap();
         let home = tempfile::tempdir().unwrap();
         let mut helm = Command::new(program);

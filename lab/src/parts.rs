@@ -195,7 +195,7 @@ impl Builder {
         let mut images = Vec::new();
         if self.spec.topology.has_schedulers() {
             for which in &self.spec.schedulers {
-                images.extend(scheduler::images(&self.cache, *which, &self.reporter)?);
+                images.extend(scheduler::images(&self.cache, &self.spec, *which, &self.reporter)?);
             }
         }
         Ok(Built::Rust(images))

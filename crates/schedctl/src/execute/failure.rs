@@ -101,7 +101,7 @@ impl NotAttached {
     pub(crate) fn code(&self) -> &'static str {
         match (&self.reason, &self.exit_report) {
             (NotAttachedReason::Timeout(_), _) => "Timeout",
-            (_, Some(report)) => report.reason.word(),
+            (_, Some(report)) => report.reason.as_str(),
             (_, None) => "Unknown",
         }
     }

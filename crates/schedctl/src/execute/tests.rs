@@ -97,7 +97,7 @@ impl Fake {
             return Err(DriverError::Refused {
                 runtime,
                 attempt,
-                said,
+                message: said,
             });
         }
         Ok(())

@@ -35,7 +35,7 @@ impl Driver for Fake {
             Self::Strange => Err(DriverError::WrongService {
                 runtime,
                 socket,
-                said: "hello".to_owned(),
+                response: "hello".to_owned(),
             }),
             Self::Hangs => pending().await,
         }
@@ -139,7 +139,7 @@ async fn a_socket_without_an_answer_is_unreachable() {
         socket: socket.clone(),
     };
     let reason = async |endpoint: &Endpoint| match probe(endpoint).await {
-        Reach::Unreachable(reason) => reason,
+        Reachability::Unreachable(reason) => reason,
         other => panic!("{other:?}"),
     };
     assert!(reason(&endpoint).await.contains("No such file"));

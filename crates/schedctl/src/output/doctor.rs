@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use schedkit_core::{Finding, Severity, CheckStatus, Summary};
-use schedkit_image::sanitize_FIXME::printable;
+use schedkit_image::foreign::printable;
 use serde::Serialize;
 
 use super::document::{Document, ERROR, GOOD, WARNING, json_name};

@@ -116,7 +116,7 @@ impl Verdict {
     /// An error that is not a refusal is no verdict.
     fn refused(error: VerifyError) -> anyhow::Result<Self> {
         match error {
-            VerifyError::Refused { candidates, .. } => Ok(Self::Refused {
+            VerifyError::Refused { signatures: candidates, .. } => Ok(Self::Refused {
                 reason: "no signature is accepted".to_owned(),
                 candidates,
             }),
@@ -187,8 +187,8 @@ impl Document for VerifyReport {
     }
 }
 
-fn candidate(RefusedSignature { name, refusal }: &RefusedSignature) -> String {
-    format!("  {name}: {refusal}\n")
+fn candidate(RefusedSignature { id, refusal }: &RefusedSignature) -> String {
+    format!("  {id}: {refusal}\n")
 }
 
 fn format_name(format: Format) -> &'static str {

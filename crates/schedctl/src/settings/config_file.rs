@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use schedctl_args::args::LogLevel;
 use schedkit_image::catalog::Location;
-use schedkit_image::sanitize_FIXME::{self, ReadError};
+use schedkit_image::foreign::{self, ReadError};
 use schedkit_image::registry::Hosts;
 use schedkit_runtime::driver::Runtime;
 use serde::Deserialize;
