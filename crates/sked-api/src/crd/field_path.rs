@@ -1,33 +1,53 @@
-//! Where a field is in a schema: `spec.pools[].env[].name` goes through the items of lists,
-//! `spec.nodeSelector{}` to the values of a map, and an empty path is the whole object.
+//! Paths of fields in a schema: `[]` stands for the items of a list (`spec.pools[].env[].name`),
+//! `{}` for the values of a map (`spec.nodeSelector{}`); an empty path is the whole object.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
-/// The items of a list, at the end of a path's segment.
+/// The items of a list, at the end of a segment.
 pub const ITEMS: &str = "[]";
-/// The values of a map, at the end of a path's segment.
+/// The values of a map, at the end of a segment.
 pub const VALUES: &str = "{}";
 
-/// The field at `path`, if the schema has it.
+/// The tables of this module and the types disagree.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CrdError {
+    #[error("the table of {table} names {path:?}, which the schema does not have")]
+    NoSuchField { table: &'static str, path: String },
+    #[error("the derived definition has no schema")]
+    NoSchema,
+}
+
+/// The same as [`find`], for a path in a table.
+pub(super) fn field<'a>(
+    schema: &'a mut JSONSchemaProps,
+    table: &'static str,
+    path: &str,
+) -> Result<&'a mut JSONSchemaProps, CrdError> {
+    find(schema, path).ok_or_else(|| CrdError::NoSuchField {
+        table,
+        path: path.to_owned(),
+    })
+}
+
 pub fn find<'a>(schema: &'a mut JSONSchemaProps, path: &str) -> Option<&'a mut JSONSchemaProps> {
-    let mut place = schema;
+    let mut field = schema;
     for segment in path.split('.').filter(|segment| !segment.is_empty()) {
         let name = segment.trim_end_matches(['[', ']', '{', '}']);
-        place = place.properties.as_mut()?.get_mut(name)?;
-        let mut inward = &segment[name.len()..];
-        while !inward.is_empty() {
-            let (step, rest) = inward.split_at_checked(ITEMS.len())?;
-            place = match step {
-                ITEMS => items(place)?,
-                VALUES => values(place)?,
+        field = field.properties.as_mut()?.get_mut(name)?;
+        let mut suffix = &segment[name.len()..];
+        while !suffix.is_empty() {
+            let (step, rest) = suffix.split_at_checked(ITEMS.len())?;
+            field = match step {
+                ITEMS => items(field)?,
+                VALUES => values(field)?,
                 _ => return None,
             };
-            inward = rest;
+            suffix = rest;
         }
     }
-    Some(place)
+    Some(field)
 }
 
 /// Visits `schema` and every field in it.
