@@ -1,41 +1,39 @@
-//! Whether a node can run a scheduler of ours at all: its kernel has none, or runs somebody
-//! else's.
+//! Whether a node can run a scheduler of sked's: not if its kernel has no sched_ext, and not if
+//! its kernel runs a foreign scheduler.
 //!
-//! Somebody else's is what is attached while no pod of ours can have attached it. That is so for a
-//! moment whenever a report is behind a pod, so whoever acts on it waits until it has lasted.
+//! An attached scheduler is foreign if no pod of ours can have attached it. A report that arrives
+//! before the pod's status makes our own scheduler look foreign for a moment, so the caller
+//! debounces the result before it acts.
 
 use std::fmt;
 
 use schedkit_core::{OpsName, SchedulerName};
 use sked_api::label;
 
-use crate::kernel::Kernel;
+use crate::kernel_state::KernelState;
+use crate::live_pod::{LivePod, PodState};
 use crate::node_state::{NodeState, node_state};
-use crate::observed::{LivePod, PodState};
 
-/// What a node is good for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
-    /// Schedulers of ours.
-    Free,
-    /// Nothing, for a reason.
-    Barred(Bar),
+pub enum Eligibility {
+    Eligible,
+    Excluded(ExclusionReason),
 }
 
-/// Why a node is left out.
+/// Why no scheduler of sked's may run on a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Bar {
-    /// Its kernel has no sched_ext; its release, where known.
+pub enum ExclusionReason {
+    /// The kernel has no sched_ext; its release, where known.
     Unsupported(String),
-    /// It runs a scheduler that sked did not start; its name, where known.
+    /// The kernel runs a scheduler that sked did not start; its name, where known.
     Foreign(Option<OpsName>),
-    /// A scheduler was taken off it after failures.
+    /// The owner label says `quarantined`. Reserved: this version of sked never sets it.
     Quarantined,
 }
 
-impl Bar {
-    /// As the node's owner label says it.
-    pub fn word(&self) -> &'static str {
+impl ExclusionReason {
+    /// The value of the node's owner label.
+    pub fn label_value(&self) -> &'static str {
         let [unsupported, foreign, quarantined] = label::RESERVED;
         match self {
             Self::Unsupported(_) => unsupported,
@@ -44,43 +42,48 @@ impl Bar {
         }
     }
 
-    /// What a label tells, without its details.
-    pub fn of_word(word: &str) -> Option<Self> {
+    /// The reason behind a reserved label value, without its details.
+    pub fn from_label_value(value: &str) -> Option<Self> {
         let all = [
             Self::Unsupported(String::new()),
             Self::Foreign(None),
             Self::Quarantined,
         ];
-        all.into_iter().find(|bar| bar.word() == word)
+        all.into_iter().find(|one| one.label_value() == value)
     }
 }
 
-impl fmt::Display for Bar {
+impl fmt::Display for ExclusionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.label_value())
     }
 }
 
-/// What a node is good for; nothing when its kernel is not known. The pods are all of ours on that
-/// node, each with what its template's schedulers are called.
-pub fn standing<'a>(
-    kernel: &Kernel,
+/// `None` while the kernel is unknown. `pods` are all pods of ours on that node, each with the
+/// learned scheduler name of its template.
+pub fn eligibility<'a>(
+    kernel: &KernelState,
     mut pods: impl Iterator<Item = (&'a LivePod, Option<SchedulerName>)>,
-) -> Option<Standing> {
+) -> Option<Eligibility> {
     match kernel {
-        Kernel::Unknown(_) => None,
-        Kernel::Unsupported(release) => Some(Standing::Barred(Bar::Unsupported(release.clone()))),
-        Kernel::Disabled | Kernel::Enabling => Some(Standing::Free),
-        Kernel::Enabled { ops, .. } => {
-            let ours = pods.any(|(pod, expected)| is_its(pod, kernel, expected.as_ref()));
-            let foreign = || Standing::Barred(Bar::Foreign(Some(ops.clone())));
-            Some(if ours { Standing::Free } else { foreign() })
+        KernelState::Unknown(_) => None,
+        KernelState::Unsupported(release) => Some(Eligibility::Excluded(
+            ExclusionReason::Unsupported(release.clone()),
+        )),
+        KernelState::Disabled | KernelState::Enabling => Some(Eligibility::Eligible),
+        KernelState::Enabled { ops, .. } => {
+            let ours = pods.any(|(pod, expected)| runs(pod, kernel, expected.as_ref()));
+            Some(match ours {
+                true => Eligibility::Eligible,
+                false => Eligibility::Excluded(ExclusionReason::Foreign(Some(ops.clone()))),
+            })
         }
     }
 }
 
-/// A pod that is going may have been running until now, whatever is still said of it.
-fn is_its(pod: &LivePod, kernel: &Kernel, expected: Option<&SchedulerName>) -> bool {
+/// Whether the attached scheduler is this pod's. A pod that is being deleted may have run until
+/// now, even if its status lags behind.
+fn runs(pod: &LivePod, kernel: &KernelState, expected: Option<&SchedulerName>) -> bool {
     let state = node_state(pod, kernel, expected);
     matches!(state, NodeState::Attached(_))
         || (pod.deleting

@@ -1,97 +1,90 @@
-//! What a node's kernel says, as far as it can be believed.
+//! The state of a node's kernel, derived from the node agent's report if that can be trusted.
 //!
-//! A report is written when something changed, so its age says nothing. It is believed while the
-//! agent that wrote it is ready (an agent is ready only when the API server has what the kernel
-//! says now), while it is of this start of the machine, and while it belongs to this Node and not
-//! to an earlier one of the same name. Anything else is not known, and never taken for a no.
+//! Agents write a report when something changed, so its age means nothing. A report is trusted
+//! while its agent is ready (an agent is ready only while the API server has the current report),
+//! while it is about the current boot, and while it belongs to this Node and not to an earlier one
+//! of the same name. Otherwise the state is unknown, which is never treated as "not attached".
 
 use jiff::Timestamp;
 use schedkit_core::{OpsName, foreign};
 
-use crate::observed::{Node, Report};
+use crate::node::Node;
+use crate::node_report::NodeReport;
 
-/// What a kernel says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kernel {
-    /// Nothing that can be believed.
-    Unknown(Silence),
-    /// It has no sched_ext; its release.
+pub enum KernelState {
+    /// There is no report that can be trusted.
+    Unknown(UnknownReason),
+    /// The kernel has no sched_ext; its release.
     Unsupported(String),
-    /// No scheduler is attached, or one is on its way out.
+    /// No scheduler is attached, or one is being detached.
     Disabled,
-    /// A scheduler is taking over.
+    /// A scheduler is being attached.
     Enabling,
     /// A scheduler is attached.
-    Enabled {
-        /// Its name.
-        ops: OpsName,
-        /// Since when.
-        since: Timestamp,
-    },
+    Enabled { ops: OpsName, since: Timestamp },
 }
 
-/// Why nothing can be believed.
+/// Why the state is unknown. Displays as half a sentence with what to check.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Silence {
-    /// Nobody has reported.
+pub enum UnknownReason {
+    /// There is no report.
     NoReport,
-    /// Who reported is not ready: things may have changed since.
+    /// The agent is not ready, so the report may be outdated.
     NoAgent,
-    /// The machine has been started again since.
+    /// The report is about an earlier boot.
     OtherBoot,
-    /// It is about an earlier node of the same name, or was written by somebody else.
+    /// The report belongs to an earlier Node of the same name, or has no owner.
     OtherNode,
-    /// The agent could not read it, or it makes no sense to us; brief.
+    /// The agent could not read the state, or sked does not know the value.
     Unclear(String),
 }
 
-/// What the kernel of `node` says.
-pub fn kernel(node: &Node, report: Option<&Report>, agent_is_ready: bool) -> Kernel {
+pub fn kernel_state(node: &Node, report: Option<&NodeReport>, agent_is_ready: bool) -> KernelState {
     let Some(report) = report else {
-        return Kernel::Unknown(Silence::NoReport);
+        return KernelState::Unknown(UnknownReason::NoReport);
     };
     if report.owner.as_ref() != Some(&node.uid) {
-        return Kernel::Unknown(Silence::OtherNode);
+        return KernelState::Unknown(UnknownReason::OtherNode);
     }
     if !agent_is_ready {
-        return Kernel::Unknown(Silence::NoAgent);
+        return KernelState::Unknown(UnknownReason::NoAgent);
     }
     if report.boot_id.as_ref() != Some(&node.boot_id) {
-        return Kernel::Unknown(Silence::OtherBoot);
+        return KernelState::Unknown(UnknownReason::OtherBoot);
     }
-    said(report)
+    reported_state(report)
 }
 
-fn said(report: &Report) -> Kernel {
-    let unclear = |text: &str| Kernel::Unknown(Silence::Unclear(foreign::brief(text)));
+fn reported_state(report: &NodeReport) -> KernelState {
+    let unclear = |text: &str| KernelState::Unknown(UnknownReason::Unclear(foreign::brief(text)));
     if report.supported == Some(false) {
-        return Kernel::Unsupported(report.release.clone().unwrap_or_default());
+        return KernelState::Unsupported(report.release.clone().unwrap_or_default());
     }
     match (report.state.as_deref(), &report.ops, report.since) {
-        (Some("enabled"), Some(ops), Some(since)) => Kernel::Enabled {
+        (Some("enabled"), Some(ops), Some(since)) => KernelState::Enabled {
             ops: ops.clone(),
             since,
         },
-        (Some("enabled"), _, _) => unclear("a scheduler is attached and its name is not known"),
-        (Some("disabled" | "disabling"), _, _) => Kernel::Disabled,
-        (Some("enabling" | "prepping"), _, _) => Kernel::Enabling,
-        (Some(word), _, _) => unclear(&format!("the kernel is in a state called {word}")),
+        (Some("enabled"), _, _) => unclear("a scheduler is attached and its name is unknown"),
+        (Some("disabled" | "disabling"), _, _) => KernelState::Disabled,
+        (Some("enabling" | "prepping"), _, _) => KernelState::Enabling,
+        (Some(state), _, _) => unclear(&format!("the kernel reports the unknown state {state}")),
         (None, _, _) => unclear(report.trouble.as_deref().unwrap_or("the report is empty")),
     }
 }
 
-/// Half a sentence: what is missing, and what to look at.
-impl std::fmt::Display for Silence {
+impl std::fmt::Display for UnknownReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = match self {
             Self::NoReport => {
-                "no agent has reported what its kernel says: see whether sked-node-agent runs there"
+                "no agent has reported the state of its kernel: check that sked-node-agent runs there"
             }
             Self::NoAgent => {
-                "its agent is not ready, so the last report may be old: see the pod of \
+                "its agent is not ready, so the last report may be outdated: check the pod of \
                  sked-node-agent there"
             }
-            Self::OtherBoot => "the last report is from before the machine was started again",
+            Self::OtherBoot => "the last report is from before the last reboot",
             Self::OtherNode => "the last report is about an earlier node of this name",
             Self::Unclear(text) => return write!(f, "its agent reports no clear state: {text}"),
         };

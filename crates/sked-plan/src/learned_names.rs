@@ -1,28 +1,29 @@
-//! What schedulers are called, as the kernels told it: learned from the first pod of a template that
-//! is attached, kept in the SchedExt's status, and held against all others of that template. Another
-//! template may be another scheduler, so nothing is held against its pods.
+//! The names that kernels have for schedulers. A name is learned from the first attached pod of a
+//! pod template and stored in the SchedExt's status; all other pods of that template are expected
+//! to have the same name. Another template may be another scheduler, so it has its own name.
 
 use std::collections::HashMap;
 
 use schedkit_core::{OpsName, SchedulerName};
 use sked_api::{SchedExt, SchedExtStatus};
 
+use crate::live_daemonset::LiveDaemonSet;
+use crate::live_pod::LivePod;
 use crate::name::Uid;
-use crate::observed::{LiveDaemonSet, LivePod};
 use crate::part::parts;
 
-/// What was learned, by DaemonSet.
+/// By DaemonSet.
 #[derive(Clone, Debug, Default)]
-pub struct Names(HashMap<Uid, Learned>);
+pub struct LearnedNames(HashMap<Uid, LearnedName>);
 
 #[derive(Clone, Debug)]
-struct Learned {
+struct LearnedName {
     template: String,
     scheduler: SchedulerName,
 }
 
-impl Names {
-    /// Adds what a SchedExt's status has about these DaemonSets.
+impl LearnedNames {
+    /// Adds the names that a SchedExt's status has for these DaemonSets.
     pub fn add<'a>(
         &mut self,
         schedext: &SchedExt,
@@ -33,21 +34,21 @@ impl Names {
         };
         for live in daemonsets {
             let part = parts(schedext).find(|part| part.key() == live.key);
-            let learned = part.and_then(|part| said(status, part.pool_name()));
+            let learned = part.and_then(|part| stored(status, part.pool_name()));
             if let Some(learned) = learned {
                 self.0.insert(live.uid.clone(), learned);
             }
         }
     }
 
-    /// What a pod's scheduler is called, if it was learned from a pod of the same template.
+    /// The name that was learned from a pod of the same template, if any.
     pub fn of(&self, pod: &LivePod) -> Option<&SchedulerName> {
         let learned = self.0.get(&pod.daemonset)?;
         (learned.template == pod.template).then_some(&learned.scheduler)
     }
 }
 
-fn said(status: &SchedExtStatus, pool: Option<&str>) -> Option<Learned> {
+fn stored(status: &SchedExtStatus, pool: Option<&str>) -> Option<LearnedName> {
     let (ops, template) = match pool {
         None => (&status.ops, &status.ops_template),
         Some(pool) => {
@@ -56,7 +57,7 @@ fn said(status: &SchedExtStatus, pool: Option<&str>) -> Option<Learned> {
         }
     };
     let ops: OpsName = ops.as_ref()?.parse().ok()?;
-    Some(Learned {
+    Some(LearnedName {
         template: template.clone()?,
         scheduler: ops.scheduler(),
     })

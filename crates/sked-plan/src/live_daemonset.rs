@@ -1,4 +1,5 @@
-//! A live DaemonSet, read from the API server's own words.
+//! A live DaemonSet, read from the JSON that the API server sends and trimmed to what the planner
+//! reads.
 
 use std::sync::Arc;
 
@@ -6,21 +7,47 @@ use k8s_openapi::api::core::v1::{NodeSelector, Toleration};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::LiveDaemonSet;
 use crate::name::{ObjectKey, Uid};
 use crate::placement::Placement;
-use crate::shape::shape;
+use crate::shape::{Shape, shape};
 
-/// What should be a DaemonSet and is none.
+/// A DaemonSet as the API server has it; [`LiveDaemonSet::read`] makes one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveDaemonSet {
+    pub key: ObjectKey,
+    pub uid: Uid,
+    /// Sent back with a replace, so that the write cannot undo a change made by others.
+    pub resource_version: String,
+    /// The SchedExt that controls it, if one does.
+    pub controller: Option<Uid>,
+    /// Any other controller, as `Deployment/web`.
+    pub other_controller: Option<String>,
+    /// A hash of every field that sked sets; see [`crate::shape`].
+    pub shape: Shape,
+    /// Which nodes its template admits, without the owner label.
+    pub placement: Arc<Placement>,
+    pub deleting: bool,
+    pub generation: i64,
+    /// The generation that the DaemonSet controller has processed.
+    pub observed_generation: i64,
+    /// Nodes that should run a pod.
+    pub desired: i32,
+    /// Nodes whose pod is of the latest template.
+    pub updated: i32,
+    /// Nodes whose pod is ready.
+    pub ready: i32,
+}
+
+/// A JSON object that lacks a field which every DaemonSet has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("read a DaemonSet: it has no {0}")]
 pub struct NotADaemonSet(&'static str);
 
 impl LiveDaemonSet {
-    /// Trims a whole DaemonSet to what the planner needs; the object itself need not be kept.
+    /// Trims a whole DaemonSet; the caller need not keep the object itself.
     ///
     /// # Errors
-    /// When it has no name, namespace, uid or template: the API server never shows such a thing.
+    /// When name, namespace, uid or template is missing. The API server sends no such object.
     pub fn read(object: &Value) -> Result<Self, NotADaemonSet> {
         let metadata = &object["metadata"];
         let text = |name: &'static str| {
@@ -28,7 +55,7 @@ impl LiveDaemonSet {
             Ok(text.to_owned())
         };
         let pod = object.pointer("/spec/template/spec");
-        let (controller, stranger) = controller(metadata);
+        let (controller, other_controller) = controller(metadata);
         let count = |name: &str| {
             let count = object["status"][name].as_i64().unwrap_or_default();
             i32::try_from(count).unwrap_or(i32::MAX)
@@ -41,7 +68,7 @@ impl LiveDaemonSet {
             uid: Uid(text("uid")?),
             resource_version: text("resourceVersion")?,
             controller,
-            stranger,
+            other_controller,
             shape: shape(object),
             placement: Arc::new(placement(pod.ok_or(NotADaemonSet("template"))?)),
             deleting: !metadata["deletionTimestamp"].is_null(),
@@ -56,7 +83,7 @@ impl LiveDaemonSet {
     }
 }
 
-/// The SchedExt that controls it, or who else does.
+/// The controlling SchedExt, or the name of another controller.
 fn controller(metadata: &Value) -> (Option<Uid>, Option<String>) {
     let owners = metadata["ownerReferences"].as_array();
     let Some(owner) = owners
@@ -74,8 +101,8 @@ fn controller(metadata: &Value) -> (Option<Uid>, Option<String>) {
     (None, Some(format!("{}/{}", text("kind"), text("name"))))
 }
 
-/// What cannot be read is taken as if it let every node in: a door that may be open counts as
-/// open.
+/// A field that cannot be parsed counts as if it admitted every node: the claims must assume that
+/// the DaemonSet may run there.
 fn placement(pod: &Value) -> Placement {
     let required = pod
         .pointer("/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution")

@@ -1,65 +1,61 @@
-//! Everything that may let a scheduler onto a node: what SchedExts ask for, and what live
-//! DaemonSets still say.
+//! A candidate for a node: one DaemonSet, desired by a SchedExt or live or both.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::live_pod::{LivePod, PodState};
 use crate::name::{NodeName, OwnerId};
-use crate::observed::{LivePod, Node, PodState};
+use crate::node::Node;
 use crate::part::Part;
 use crate::placement::{Fit, Placement};
 
-/// One DaemonSet, wanted or live or both.
-pub(super) struct Door {
-    /// The asker whose door it is; none for a DaemonSet that outlived its SchedExt.
-    pub(super) asker: Option<usize>,
-    /// What is asked for; nothing through a DaemonSet that is not wanted any more.
-    pub(super) wanted: Option<Wanted>,
-    /// What its live DaemonSet lets in.
-    live: Live,
+pub(super) struct Candidate {
+    /// Index of the claimant; none for a DaemonSet that outlived its SchedExt.
+    pub(super) claimant: Option<usize>,
+    /// None for a DaemonSet that no SchedExt asks for any more.
+    pub(super) desired: Option<DesiredPart>,
+    live: LivePlacement,
 }
 
-/// What a SchedExt asks for.
-pub(super) struct Wanted {
+/// A base or a pool as its SchedExt defines it.
+pub(super) struct DesiredPart {
     pub(super) owner: OwnerId,
     pub(super) pool: Option<String>,
     placement: Placement,
 }
 
-/// What a live DaemonSet lets in.
-enum Live {
-    /// There is none.
+/// Which nodes the live DaemonSet admits.
+enum LivePlacement {
+    /// There is no live DaemonSet.
     Absent,
-    /// What is wanted: so it is but for a moment, and need not be asked twice.
-    Settled,
-    /// Something else.
+    /// The same as desired: by far the most common case, which need not be evaluated twice.
+    AsDesired,
     Other(Arc<Placement>),
 }
 
-/// What a door is to a node.
+/// How a candidate matches a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Opening {
-    /// A SchedExt asks for the node through it.
-    pub(super) asks: bool,
-    /// Its live DaemonSet would run there, if there were no label.
+pub(super) struct NodeMatch {
+    /// Its SchedExt claims the node.
+    pub(super) claims: bool,
+    /// Its live DaemonSet would run there if the node had no owner label.
     pub(super) live: bool,
 }
 
-/// Whose pods are on which node, by doors.
+/// The candidates that have a pod on a node.
 pub(super) type Running<'a> = HashMap<&'a NodeName, Vec<usize>>;
 
-impl Door {
-    /// Of what a SchedExt asks for.
-    pub(super) fn wanted(asker: usize, part: &Part<'_>, live: Option<&Arc<Placement>>) -> Self {
+impl Candidate {
+    pub(super) fn desired(claimant: usize, part: &Part<'_>, live: Option<&Arc<Placement>>) -> Self {
         let placement = part.placement();
         Self {
-            asker: Some(asker),
+            claimant: Some(claimant),
             live: match live {
-                None => Live::Absent,
-                Some(live) if **live == placement => Live::Settled,
-                Some(live) => Live::Other(live.clone()),
+                None => LivePlacement::Absent,
+                Some(live) if **live == placement => LivePlacement::AsDesired,
+                Some(live) => LivePlacement::Other(live.clone()),
             },
-            wanted: Some(Wanted {
+            desired: Some(DesiredPart {
                 owner: part.owner(),
                 pool: part.pool_name().map(str::to_owned),
                 placement,
@@ -67,36 +63,36 @@ impl Door {
         }
     }
 
-    /// Of a DaemonSet that nobody asks for any more.
-    pub(super) fn left(asker: Option<usize>, live: Arc<Placement>) -> Self {
+    /// A live DaemonSet that nobody asks for any more.
+    pub(super) fn leftover(claimant: Option<usize>, live: Arc<Placement>) -> Self {
         Self {
-            asker,
-            wanted: None,
-            live: Live::Other(live),
+            claimant,
+            desired: None,
+            live: LivePlacement::Other(live),
         }
     }
 
-    /// What it is to a node.
-    pub(super) fn opening(&self, node: &Node, runs: bool) -> Opening {
-        let lets_in = |placement: &Placement| match placement.fit(node) {
+    /// `has_pod`: whether one of its pods is on the node.
+    pub(super) fn node_match(&self, node: &Node, has_pod: bool) -> NodeMatch {
+        let admits = |placement: &Placement| match placement.fit(node) {
             Fit::Never => false,
-            Fit::Stays => runs,
+            Fit::Stays => has_pod,
             Fit::Runs => true,
         };
-        let wanted = self.wanted.as_ref();
-        let asks = wanted.is_some_and(|wanted| lets_in(&wanted.placement));
+        let desired = self.desired.as_ref();
+        let claims = desired.is_some_and(|desired| admits(&desired.placement));
         let live = match &self.live {
-            Live::Absent => false,
-            Live::Settled => asks,
-            Live::Other(placement) => lets_in(placement),
+            LivePlacement::Absent => false,
+            LivePlacement::AsDesired => claims,
+            LivePlacement::Other(placement) => admits(placement),
         };
-        Opening { asks, live }
+        NodeMatch { claims, live }
     }
 }
 
-/// Whether a pod is on its node. One that waits for a place has none, and one that failed as a
-/// whole has left it; one that is going still holds it.
-pub(super) fn is_there(pod: &LivePod) -> bool {
+/// Whether a pod occupies its node. An unscheduled pod does not, and a failed one does not any
+/// more; a pod that is being deleted still does.
+pub(super) fn occupies_node(pod: &LivePod) -> bool {
     !matches!(
         pod.state,
         PodState::Unscheduled(_) | PodState::Failed { .. }

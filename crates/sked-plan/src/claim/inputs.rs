@@ -1,4 +1,4 @@
-//! Everybody who asks for nodes, with the doors that each one has.
+//! The claimants with their candidates, and which candidates have a pod on which node.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -7,44 +7,44 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sked_api::SchedExt;
 
-use super::door::{Door, Running, is_there};
-use super::{PartShare, Share};
+use super::candidate::{Candidate, Running, occupies_node};
+use crate::live_daemonset::LiveDaemonSet;
 use crate::name::{ObjectKey, Uid};
-use crate::observed::{Fleet, LiveDaemonSet};
+use crate::observed::Fleet;
 use crate::part::{self, Part, parts};
+use crate::share::{PartShare, Share};
 
-/// A SchedExt that asks for nodes.
-pub(super) struct Asker {
+/// A SchedExt that claims nodes.
+pub(super) struct Claimant {
     pub(super) uid: Uid,
     pub(super) key: ObjectKey,
-    /// Rank, against which an incumbent keeps its node.
+    /// The only thing that takes a node from an incumbent.
     pub(super) priority: i32,
     created: Timestamp,
     generation: i64,
     yields: BTreeMap<String, ObjectKey>,
-    /// Its doors: the pools in their order, then the base.
-    pub(super) doors: Vec<usize>,
+    /// Indices of its candidates: the pools in their order, then the base.
+    pub(super) candidates: Vec<usize>,
 }
 
-/// Everybody who asks, all doors, and who is where.
 #[derive(Default)]
-pub(super) struct Field<'a> {
-    pub(super) askers: Vec<Asker>,
-    pub(super) doors: Vec<Door>,
+pub(super) struct ClaimInputs<'a> {
+    pub(super) claimants: Vec<Claimant>,
+    pub(super) candidates: Vec<Candidate>,
     pub(super) running: Running<'a>,
 }
 
-/// What is needed while the field is laid out.
-struct Layout<'a> {
+/// State that is needed only while the inputs are built.
+struct InputsBuilder<'a> {
     /// The names of all SchedExts: no pool's DaemonSet may have one of them.
     names: HashSet<ObjectKey>,
-    /// Live DaemonSets that no door was made for yet.
-    left: HashMap<&'a ObjectKey, &'a LiveDaemonSet>,
-    /// The doors of live DaemonSets.
-    doors: HashMap<&'a Uid, usize>,
+    /// Live DaemonSets that are no candidate yet.
+    remaining: HashMap<&'a ObjectKey, &'a LiveDaemonSet>,
+    /// The candidate of each live DaemonSet.
+    candidates: HashMap<&'a Uid, usize>,
 }
 
-impl Asker {
+impl Claimant {
     fn new(schedext: &SchedExt) -> Self {
         let created = schedext.metadata.creation_timestamp.as_ref();
         Self {
@@ -54,101 +54,109 @@ impl Asker {
             created: created.map_or(Timestamp::MAX, |time| time.0),
             generation: schedext.metadata.generation.unwrap_or_default(),
             yields: BTreeMap::new(),
-            doors: Vec::new(),
+            candidates: Vec::new(),
         }
     }
 
-    /// Who goes first where nobody is yet: the greater.
+    /// Decides between newcomers: the greater wins.
     pub(super) fn seniority(&self) -> Reverse<(Timestamp, &ObjectKey, &Uid)> {
         Reverse((self.created, &self.key, &self.uid))
     }
 }
 
-impl<'a> Field<'a> {
-    /// All of it. SchedExts that are being deleted ask for nothing; their DaemonSets are doors
-    /// until they are being deleted too, for then the DaemonSet controller makes no more pods.
+impl<'a> ClaimInputs<'a> {
+    /// A SchedExt that is being deleted claims nothing. Its DaemonSet stays a candidate until it is
+    /// being deleted too: from then on the DaemonSet controller creates no pods.
     pub(super) fn new(fleet: &'a Fleet) -> Self {
         let alive = |one: &&Arc<SchedExt>| one.metadata.deletion_timestamp.is_none();
         let schedexts = fleet.schedexts.iter().filter(alive);
         let live = fleet.daemonsets.iter().filter(|one| !one.deleting);
-        let mut layout = Layout {
+        let mut builder = InputsBuilder {
             names: schedexts.clone().map(|one| part::key(one)).collect(),
-            left: live.map(|one| (&one.key, &**one)).collect(),
-            doors: HashMap::new(),
+            remaining: live.map(|one| (&one.key, &**one)).collect(),
+            candidates: HashMap::new(),
         };
-        let mut field = Self::default();
+        let mut inputs = Self::default();
         for schedext in schedexts {
-            field.add(schedext, &mut layout);
+            inputs.add(schedext, &mut builder);
         }
-        field.add_left(&mut layout);
-        for pod in fleet.pods.iter().filter(|pod| is_there(pod)) {
-            if let (Some(node), Some(door)) = (&pod.node, layout.doors.get(&pod.daemonset)) {
-                field.running.entry(node).or_default().push(*door);
+        inputs.add_remaining(&mut builder);
+        for pod in fleet.pods.iter().filter(|pod| occupies_node(pod)) {
+            let candidate = builder.candidates.get(&pod.daemonset);
+            if let (Some(node), Some(candidate)) = (&pod.node, candidate) {
+                inputs.running.entry(node).or_default().push(*candidate);
             }
         }
-        field
+        inputs
     }
 
-    fn add(&mut self, schedext: &SchedExt, layout: &mut Layout<'a>) {
-        let mut asker = Asker::new(schedext);
-        // The base comes last: it has what no pool of its own takes.
+    fn add(&mut self, schedext: &SchedExt, builder: &mut InputsBuilder<'a>) {
+        let mut claimant = Claimant::new(schedext);
+        // The base comes last: it gets what no pool of its own takes.
         for part in parts(schedext).skip(1).chain(parts(schedext).take(1)) {
-            self.add_part(&part, &mut asker, layout);
+            self.add_part(&part, &mut claimant, builder);
         }
-        self.askers.push(asker);
+        self.claimants.push(claimant);
     }
 
-    /// A part whose DaemonSet's name somebody else has gets no door.
-    fn add_part(&mut self, part: &Part<'_>, asker: &mut Asker, layout: &mut Layout<'a>) {
+    /// A part is no candidate if another object has the name of its DaemonSet.
+    fn add_part(
+        &mut self,
+        part: &Part<'_>,
+        claimant: &mut Claimant,
+        builder: &mut InputsBuilder<'a>,
+    ) {
         let key = part.key();
         if let Some(pool) = part.pool_name()
-            && layout.names.contains(&key)
+            && builder.names.contains(&key)
         {
-            asker.yields.insert(pool.to_owned(), key);
+            claimant.yields.insert(pool.to_owned(), key);
             return;
         }
-        let live = layout.left.get(&key).copied();
-        if live.is_some_and(|live| live.controller.as_ref() != Some(&asker.uid)) {
+        let live = builder.remaining.get(&key).copied();
+        if live.is_some_and(|live| live.controller.as_ref() != Some(&claimant.uid)) {
             return;
         }
         if let Some(live) = live {
-            layout.left.remove(&key);
-            layout.doors.insert(&live.uid, self.doors.len());
+            builder.remaining.remove(&key);
+            builder.candidates.insert(&live.uid, self.candidates.len());
         }
         let placement = live.map(|live| &live.placement);
-        asker.doors.push(self.doors.len());
-        self.doors
-            .push(Door::wanted(self.askers.len(), part, placement));
+        claimant.candidates.push(self.candidates.len());
+        self.candidates
+            .push(Candidate::desired(self.claimants.len(), part, placement));
     }
 
-    /// DaemonSets of pools and SchedExts that are gone. One that no SchedExt controls is nothing
-    /// of ours.
-    fn add_left(&mut self, layout: &mut Layout<'a>) {
-        let numbered = self.askers.iter().enumerate();
-        let askers: HashMap<Uid, usize> = numbered
-            .map(|(at, asker)| (asker.uid.clone(), at))
+    /// DaemonSets of pools and SchedExts that do not exist any more. A DaemonSet that no SchedExt
+    /// controls is not ours.
+    fn add_remaining(&mut self, builder: &mut InputsBuilder<'a>) {
+        let numbered = self.claimants.iter().enumerate();
+        let claimants: HashMap<Uid, usize> = numbered
+            .map(|(at, claimant)| (claimant.uid.clone(), at))
             .collect();
-        for live in layout.left.values() {
+        for live in builder.remaining.values() {
             if let Some(controller) = &live.controller {
-                layout.doors.insert(&live.uid, self.doors.len());
-                let asker = askers.get(controller).copied();
-                self.doors.push(Door::left(asker, live.placement.clone()));
+                builder.candidates.insert(&live.uid, self.candidates.len());
+                let claimant = claimants.get(controller).copied();
+                let placement = live.placement.clone();
+                self.candidates
+                    .push(Candidate::leftover(claimant, placement));
             }
         }
     }
 
-    /// For each asker a share without any node yet.
+    /// For each claimant a share without any node.
     pub(super) fn empty_shares(&self) -> Vec<Share> {
-        let wanted = |door: &usize| {
-            let wanted = self.doors[*door].wanted.as_ref()?;
-            Some((wanted.pool.clone(), PartShare::default()))
+        let part = |candidate: &usize| {
+            let desired = self.candidates[*candidate].desired.as_ref()?;
+            Some((desired.pool.clone(), PartShare::default()))
         };
-        let empty = |asker: &Asker| Share {
-            generation: asker.generation,
-            parts: asker.doors.iter().filter_map(wanted).collect(),
-            yields: asker.yields.clone(),
+        let empty = |claimant: &Claimant| Share {
+            generation: claimant.generation,
+            parts: claimant.candidates.iter().filter_map(part).collect(),
+            yields: claimant.yields.clone(),
             ..Share::default()
         };
-        self.askers.iter().map(empty).collect()
+        self.claimants.iter().map(empty).collect()
     }
 }

@@ -1,24 +1,24 @@
-//! Whose scheduler it is that a kernel runs.
+//! Whether an attached scheduler is ours.
 
 use jiff::Timestamp;
 
 use super::*;
 use crate::fixture::pod;
-use crate::kernel::Silence;
+use crate::kernel_state::UnknownReason;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn enabled(since: i64) -> Kernel {
-    Kernel::Enabled {
+fn enabled(since: i64) -> KernelState {
+    KernelState::Enabled {
         ops: "lab".parse().unwrap(),
         since: at(since),
     }
 }
 
-fn with(kernel: &Kernel, pods: &[LivePod]) -> Option<Standing> {
-    standing(kernel, pods.iter().map(|pod| (pod, None)))
+fn with(kernel: &KernelState, pods: &[LivePod]) -> Option<Eligibility> {
+    eligibility(kernel, pods.iter().map(|pod| (pod, None)))
 }
 
 fn running() -> LivePod {
@@ -28,11 +28,16 @@ fn running() -> LivePod {
 }
 
 #[test]
-fn what_no_pod_of_ours_can_have_attached_is_somebody_elses() {
-    let foreign = Some(Standing::Barred(Bar::Foreign(Some("lab".parse().unwrap()))));
+fn a_scheduler_that_no_pod_of_ours_can_have_attached_is_foreign() {
+    let foreign = Some(Eligibility::Excluded(ExclusionReason::Foreign(Some(
+        "lab".parse().unwrap(),
+    ))));
     assert_eq!(with(&enabled(200), &[]), foreign);
     assert_eq!(with(&enabled(99), &[running()]), foreign);
-    assert_eq!(with(&enabled(100), &[running()]), Some(Standing::Free));
+    assert_eq!(
+        with(&enabled(100), &[running()]),
+        Some(Eligibility::Eligible)
+    );
     let starting = LivePod {
         state: PodState::Starting,
         ..running()
@@ -43,37 +48,51 @@ fn what_no_pod_of_ours_can_have_attached_is_somebody_elses() {
     );
     assert_eq!(
         with(&enabled(200), &[starting, running()]),
-        Some(Standing::Free)
+        Some(Eligibility::Eligible)
     );
     let other: OpsName = "rusty".parse().unwrap();
     let pod = running();
     let named = std::iter::once((&pod, Some(other.scheduler())));
-    assert_eq!(standing(&enabled(200), named), foreign);
+    assert_eq!(eligibility(&enabled(200), named), foreign);
 }
 
 #[test]
-fn a_pod_that_goes_keeps_what_it_attached() {
-    let going = LivePod {
+fn a_pod_that_is_being_deleted_keeps_its_scheduler() {
+    let deleting = LivePod {
         deleting: true,
         ..running()
     };
-    assert_eq!(with(&enabled(100), &[going]), Some(Standing::Free));
+    assert_eq!(
+        with(&enabled(100), &[deleting]),
+        Some(Eligibility::Eligible)
+    );
 }
 
 #[test]
-fn a_kernel_that_says_nothing_bars_nothing_and_frees_nothing() {
-    let silent = Kernel::Unknown(Silence::NoAgent);
-    assert_eq!(with(&silent, &[]), None);
-    assert_eq!(with(&Kernel::Disabled, &[]), Some(Standing::Free));
-    let old = Kernel::Unsupported("6.1.0".to_owned());
-    let bar = Bar::Unsupported("6.1.0".to_owned());
-    assert_eq!(with(&old, &[running()]), Some(Standing::Barred(bar)));
+fn an_unknown_kernel_has_no_eligibility() {
+    let unknown = KernelState::Unknown(UnknownReason::NoAgent);
+    assert_eq!(with(&unknown, &[]), None);
+    assert_eq!(
+        with(&KernelState::Disabled, &[]),
+        Some(Eligibility::Eligible)
+    );
+    let old = KernelState::Unsupported("6.1.0".to_owned());
+    let reason = ExclusionReason::Unsupported("6.1.0".to_owned());
+    assert_eq!(
+        with(&old, &[running()]),
+        Some(Eligibility::Excluded(reason))
+    );
 }
 
 #[test]
-fn every_reserved_word_is_a_bar_that_says_itself() {
-    for word in label::RESERVED {
-        assert_eq!(Bar::of_word(word).unwrap().word(), word);
+fn every_reserved_label_value_has_its_exclusion_reason() {
+    for value in label::RESERVED {
+        assert_eq!(
+            ExclusionReason::from_label_value(value)
+                .unwrap()
+                .label_value(),
+            value
+        );
     }
-    assert_eq!(Bar::of_word("0123456789abcdef"), None);
+    assert_eq!(ExclusionReason::from_label_value("0123456789abcdef"), None);
 }

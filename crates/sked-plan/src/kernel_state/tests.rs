@@ -1,11 +1,11 @@
-//! Which report is believed: each row of the table in turn.
+//! Which reports are trusted.
 
 use super::*;
 use crate::fixture::node;
 use crate::name::Uid;
 
-fn report() -> Report {
-    Report {
+fn report() -> NodeReport {
+    NodeReport {
         owner: Some(Uid("node-uid".to_owned())),
         boot_id: Some("boot-1".to_owned()),
         release: Some("6.18.15".to_owned()),
@@ -18,68 +18,71 @@ fn report() -> Report {
     }
 }
 
-fn word(report: &Report) -> Kernel {
-    kernel(&node("node1"), Some(report), true)
+fn state(report: &NodeReport) -> KernelState {
+    kernel_state(&node("node1"), Some(report), true)
 }
 
 #[test]
-fn a_fresh_report_is_the_kernels_word() {
-    let enabled = Kernel::Enabled {
+fn a_current_report_gives_the_kernels_state() {
+    let enabled = KernelState::Enabled {
         ops: "lab".parse().unwrap(),
         since: Timestamp::UNIX_EPOCH,
     };
-    assert_eq!(word(&report()), enabled);
+    assert_eq!(state(&report()), enabled);
     for (state, expected) in [
-        ("disabled", Kernel::Disabled),
-        ("disabling", Kernel::Disabled),
-        ("enabling", Kernel::Enabling),
-        ("prepping", Kernel::Enabling),
+        ("disabled", KernelState::Disabled),
+        ("disabling", KernelState::Disabled),
+        ("enabling", KernelState::Enabling),
+        ("prepping", KernelState::Enabling),
     ] {
-        let report = Report {
+        let report = NodeReport {
             state: Some(state.to_owned()),
             ops: None,
             ..report()
         };
-        assert_eq!(word(&report), expected, "{state}");
+        assert_eq!(self::state(&report), expected, "{state}");
     }
-    let unsupported = Report {
+    let unsupported = NodeReport {
         supported: Some(false),
         state: None,
         ops: None,
         ..report()
     };
     assert_eq!(
-        word(&unsupported),
-        Kernel::Unsupported("6.18.15".to_owned())
+        state(&unsupported),
+        KernelState::Unsupported("6.18.15".to_owned())
     );
 }
 
 #[test]
-fn what_cannot_be_believed_is_not_known() {
-    let silence = |kernel: Kernel| match kernel {
-        Kernel::Unknown(silence) => silence,
+fn a_report_that_cannot_be_trusted_is_unknown() {
+    let unknown = |kernel: KernelState| match kernel {
+        KernelState::Unknown(reason) => reason,
         other => panic!("{other:?}"),
     };
     let node = node("node1");
-    assert_eq!(silence(kernel(&node, None, true)), Silence::NoReport);
     assert_eq!(
-        silence(kernel(&node, Some(&report()), false)),
-        Silence::NoAgent
+        unknown(kernel_state(&node, None, true)),
+        UnknownReason::NoReport
     );
-    let with = |change: &dyn Fn(&mut Report)| {
+    assert_eq!(
+        unknown(kernel_state(&node, Some(&report()), false)),
+        UnknownReason::NoAgent
+    );
+    let with = |change: &dyn Fn(&mut NodeReport)| {
         let mut report = report();
         change(&mut report);
-        silence(word(&report))
+        unknown(state(&report))
     };
     assert_eq!(
         with(&|one| one.boot_id = Some("boot-0".to_owned())),
-        Silence::OtherBoot
+        UnknownReason::OtherBoot
     );
-    assert_eq!(with(&|one| one.boot_id = None), Silence::OtherBoot);
-    assert_eq!(with(&|one| one.owner = None), Silence::OtherNode);
+    assert_eq!(with(&|one| one.boot_id = None), UnknownReason::OtherBoot);
+    assert_eq!(with(&|one| one.owner = None), UnknownReason::OtherNode);
     assert_eq!(
         with(&|one| one.owner = Some(Uid("earlier".to_owned()))),
-        Silence::OtherNode
+        UnknownReason::OtherNode
     );
     for unclear in [
         with(&|one| one.state = Some("bypassing".to_owned())),
@@ -87,6 +90,6 @@ fn what_cannot_be_believed_is_not_known() {
         with(&|one| one.ops = None),
         with(&|one| one.since = None),
     ] {
-        assert!(matches!(unclear, Silence::Unclear(_)), "{unclear}");
+        assert!(matches!(unclear, UnknownReason::Unclear(_)), "{unclear}");
     }
 }

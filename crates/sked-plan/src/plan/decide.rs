@@ -1,86 +1,100 @@
-//! One DaemonSet that is wanted: whether it is made, put right, waited for or left alone.
+//! Decides for the DaemonSet of one part: create, replace, wait, or leave it alone.
 
-use super::{Held, Plan, Step, Taken, Until};
+use super::step::{Plan, PlanStep, TakenName, WaitingDaemonSet, WaitsFor};
 use crate::daemonset::daemonset;
+use crate::live_daemonset::LiveDaemonSet;
 use crate::name::ObjectKey;
-use crate::observed::{LiveDaemonSet, Observed};
+use crate::observed::Observed;
 use crate::part::{Part, uid};
-use crate::shape::shape;
+use crate::shape::{Shape, shape};
 
-/// Adds to the plan what a part needs. Returns the name that it has a right to, if it has one.
+/// Adds to the plan what a part needs. Returns the name of its DaemonSet, unless the part must
+/// yield that name.
 pub(super) fn decide(observed: &Observed, part: &Part<'_>, plan: &mut Plan) -> Option<ObjectKey> {
     let key = part.key();
     let yields = part
         .pool_name()
         .and_then(|pool| observed.share.yields.get(pool));
     if let Some(other) = yields {
-        let by = format!("the SchedExt {other}, whose own name goes first");
-        plan.taken.push(Taken { key, by });
+        let by = format!("the SchedExt {other}, whose own DaemonSet has precedence");
+        plan.taken.push(TakenName { key, by });
         return None;
     }
     let live = observed.daemonsets.iter().find(|live| live.key == key);
     match live {
-        Some(live) if live.deleting => plan.held.push(Held {
+        Some(live) if live.deleting => plan.waiting.push(WaitingDaemonSet {
             key: key.clone(),
-            until: Until::Gone,
+            waits_for: WaitsFor::Deletion,
         }),
         Some(live) if live.controller.as_ref() != Some(&uid(part.schedext)) => {
-            let by = stranger(live);
+            let by = other_controller(live);
             let key = key.clone();
-            plan.taken.push(Taken { key, by });
+            plan.taken.push(TakenName { key, by });
         }
         Some(live) => replace(observed, part, live, plan),
-        None => match hold(observed, part) {
-            Some(until) => plan.held.push(Held {
+        None => match wait_reason(observed, part) {
+            Some(waits_for) => plan.waiting.push(WaitingDaemonSet {
                 key: key.clone(),
-                until,
+                waits_for,
             }),
-            None => plan.steps.push(Step::Create(Box::new(daemonset(part)))),
+            None => {
+                let step = PlanStep::Create(Box::new(daemonset(part)));
+                plan.steps.push(step);
+            }
         },
     }
     Some(key)
 }
 
 fn replace(observed: &Observed, part: &Part<'_>, live: &LiveDaemonSet, plan: &mut Plan) {
-    let wanted = daemonset(part);
-    // What cannot be written down cannot be compared; nor could it ever be sent.
-    let Ok(value) = serde_json::to_value(&wanted) else {
+    let desired = daemonset(part);
+    // An object that cannot be serialized can neither be compared nor be sent.
+    let Ok(value) = serde_json::to_value(&desired) else {
         return;
     };
-    if shape(&value) == live.shape {
+    let shape = shape(&value);
+    if shape == live.shape {
         return;
     }
-    match hold(observed, part) {
-        Some(until) => plan.held.push(Held {
+    match wait_reason(observed, part) {
+        Some(waits_for) => plan.waiting.push(WaitingDaemonSet {
             key: live.key.clone(),
-            until,
+            waits_for,
         }),
-        None => plan.steps.push(Step::Replace {
-            wanted: Box::new(wanted),
+        None if is_futile(observed, live, shape) => {}
+        None => plan.steps.push(PlanStep::Replace {
+            desired: Box::new(desired),
             uid: live.uid.clone(),
         }),
     }
 }
 
-/// The claims say which nodes' labels must be there first: those that the DaemonSet as it is now
-/// would not run on. So what only narrows never waits.
-fn hold(observed: &Observed, part: &Part<'_>) -> Option<Until> {
+/// Whether the same replace was tried before and the live DaemonSet is what the API server made of
+/// it. To repeat it would be an endless fight with a mutating webhook.
+fn is_futile(observed: &Observed, live: &LiveDaemonSet, desired: Shape) -> bool {
+    let tried = observed.futile.get(&live.uid);
+    tried.is_some_and(|tried| tried.desired == desired && tried.stored == live.shape)
+}
+
+/// The claims list the nodes whose labels must be written first: those on which the DaemonSet as it
+/// is now would not run. So a change that only narrows a DaemonSet never waits.
+fn wait_reason(observed: &Observed, part: &Part<'_>) -> Option<WaitsFor> {
     let share = &observed.share;
     let generation = part.schedext.metadata.generation.unwrap_or_default();
     if share.generation != generation {
-        return Some(Until::Claimed);
+        return Some(WaitsFor::Claims);
     }
     let Some(part) = share.parts.get(&part.pool_name().map(str::to_owned)) else {
-        return Some(Until::Claimed);
+        return Some(WaitsFor::Claims);
     };
     let nodes = part.waits_for.clone();
-    (!nodes.is_empty()).then_some(Until::Labelled(nodes))
+    (!nodes.is_empty()).then_some(WaitsFor::Labels(nodes))
 }
 
-fn stranger(live: &LiveDaemonSet) -> String {
-    match (&live.stranger, &live.controller) {
-        (Some(stranger), _) => stranger.clone(),
+fn other_controller(live: &LiveDaemonSet) -> String {
+    match (&live.other_controller, &live.controller) {
+        (Some(other), _) => other.clone(),
         (None, Some(_)) => "another SchedExt, or an earlier one of the same name".to_owned(),
-        (None, None) => "nobody that it names as its controller".to_owned(),
+        (None, None) => "no controller".to_owned(),
     }
 }

@@ -1,5 +1,5 @@
-//! SchedExts come, change and go while sked is at work, and it is never twice as far: writes land
-//! one by one, in any order, some of them late. At no moment may a node take two DaemonSets.
+//! SchedExts are created, changed and deleted while sked works, and writes take effect one by one, in
+//! any order, some of them late. At no time may a node admit two DaemonSets.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use proptest::collection::vec;
@@ -12,17 +12,17 @@ use crate::generate::{NAMES, cases, named, nodes, spec};
 
 #[derive(Clone, Debug)]
 enum Event {
-    /// A SchedExt of this name is made, or changed if there is one.
+    /// Creates a SchedExt of this name, or changes it.
     Apply(usize, Box<SchedExtSpec>),
-    /// It is deleted; its DaemonSet goes later.
+    /// Deletes it; its DaemonSet is deleted later.
     Delete(usize),
-    /// The garbage collector comes by.
+    /// Runs the garbage collector.
     Collect,
-    /// sked looks, and one of the things that it would do is done.
+    /// Executes one of the writes that sked would do.
     Write(Index),
-    /// sked looks, and everything that it would do is done, in this order.
+    /// Executes all writes that sked would do, forwards or backwards.
     WriteAll(bool),
-    /// Pods follow.
+    /// Places pods.
     Pods,
 }
 
@@ -100,7 +100,7 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn no_node_ever_takes_two(nodes in nodes(), events in vec(event(), 0..40)) {
+    fn no_node_ever_admits_two(nodes in nodes(), events in vec(event(), 0..40)) {
         let mut cluster = Cluster { nodes, ..Cluster::default() };
         for event in &events {
             happen(&mut cluster, event);

@@ -1,13 +1,13 @@
-//! What the API server has, what it should have, and what to do about the difference: decided here,
-//! done in [`crate::agent::write`]. No clock, no cluster.
+//! Decides which write makes the API server's report equal to the kernel's state. The clock and the
+//! results of writes are parameters; [`crate::agent::write`] executes the writes.
 //!
 //! ```text
-//! readings ──▶ wanted ─┐
-//!                      ├─▶ gone: create · another Node's: delete · differs: patch · alike: rest
-//! news ──────▶ held ───┘      not before the bucket, the back-off and a passing state allow it
+//! readings ───▶ desired ─┐
+//!                        ├─▶ absent: create · of another Node: delete · different: patch · equal: nothing
+//! events ─────▶ stored ──┘    not before the rate limit, the backoff and the settle time allow it
 //! ```
 //!
-//! Only the latest reading counts: what changed and changed back meanwhile is never written.
+//! Only the latest reading is written: a change that was reverted in the meantime is not.
 
 use std::time::Duration;
 
@@ -18,114 +18,111 @@ use sked_api::node::SchedExtNodeStatus;
 use tokio::time::Instant;
 
 use super::identity::Identity;
-use super::pace::{Backoff, Bucket, Dice};
-use super::report::{recall, report};
+use super::random::Random;
+use super::rate_limit::RateLimit;
+use super::report::{keep_since, report};
+use crate::backoff::Backoff;
 
-/// How long a state that passes by itself may take before it is worth a write.
-const PASSING: Duration = Duration::from_millis(50);
+/// How long a transitional state (enabling, disabling) must last before it is written.
+const SETTLE_TIME: Duration = Duration::from_millis(50);
 
-/// A report as the API server has it.
+/// The backoff of writes and of the watch.
+pub(super) const BACKOFF: Backoff =
+    Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
+
+/// A report as the API server stores it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Report {
-    /// Which of all objects of this name.
+pub(super) struct PublishedReport {
     pub(super) uid: String,
-    /// Grows with every write, where it can be read as a number.
+    /// The resource version, which grows with every write; `None` if it is no number.
     pub(super) version: Option<u64>,
-    /// The Node that it goes with, if it is one and no other.
+    /// The Node in its owner reference, if that is its only owner.
     pub(super) owner: Option<Identity>,
-    /// What it says.
     pub(super) status: SchedExtNodeStatus,
 }
 
-/// What the API server has.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) enum Held {
-    /// Nobody has looked yet.
+pub(super) enum StoredReport {
+    /// Not read yet.
     #[default]
     Unknown,
-    /// Nothing.
-    Gone,
-    /// This.
-    There(Box<Report>),
+    Absent,
+    Present(Box<PublishedReport>),
 }
 
-/// What came from the watch of the own report.
+/// An event of the watch of the own report.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum News {
-    /// All that there is: the beginning of a watch.
-    Listed(Option<Report>),
-    /// From now on every change is heard of.
-    Following,
-    /// It came or changed.
-    Changed(Report),
-    /// It went, at this version.
+pub(super) enum ReportEvent {
+    /// The result of the list at the beginning of a watch.
+    Listed(Option<PublishedReport>),
+    /// The watch is established: every change is received from now on.
+    Watching,
+    Changed(PublishedReport),
+    /// At this resource version.
     Deleted(Option<u64>),
-    /// The watch broke off, and why.
+    /// The watch failed, and why.
     Lost(String),
 }
 
-/// What to do next.
+/// The next write.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Step {
-    /// There is none.
+pub(super) enum ReportWrite {
     Create,
-    /// It belongs to a Node that had this name before, or to nobody.
-    Delete { uid: String },
-    /// It says something else.
+    /// The report belongs to an earlier Node of this name, or to none.
+    Delete {
+        uid: String,
+    },
     Patch(Box<SchedExtNodeStatus>),
 }
 
-/// All that an agent remembers.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct ReportSync {
     identity: Identity,
-    held: Held,
+    stored: StoredReport,
     newest: Option<u64>,
-    wanted: Option<SchedExtNodeStatus>,
-    passing_until: Option<Instant>,
-    watch: Watching,
-    bucket: Bucket,
+    desired: Option<SchedExtNodeStatus>,
+    settles_at: Option<Instant>,
+    watch: WatchState,
+    rate_limit: RateLimit,
     backoff: Backoff,
     paused_until: Option<Instant>,
     failure: Option<String>,
 }
 
 #[derive(Debug, Default, PartialEq)]
-enum Watching {
+enum WatchState {
     #[default]
-    NotYet,
-    Alive,
+    NotStarted,
+    Established,
     Lost(String),
 }
 
-impl Ledger {
-    /// Of an agent that has just begun.
+impl ReportSync {
     pub(super) fn new(identity: Identity) -> Self {
         Self {
             identity,
-            held: Held::Unknown,
+            stored: StoredReport::Unknown,
             newest: None,
-            wanted: None,
-            passing_until: None,
-            watch: Watching::NotYet,
-            bucket: Bucket::default(),
-            backoff: Backoff::default(),
+            desired: None,
+            settles_at: None,
+            watch: WatchState::NotStarted,
+            rate_limit: RateLimit::default(),
+            backoff: BACKOFF,
             paused_until: None,
             failure: None,
         }
     }
 
-    /// Which node this is.
     pub(super) fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// The token was read again.
+    /// After the token was read again.
     pub(super) fn identify(&mut self, identity: Identity) {
         self.identity = identity;
     }
 
-    /// The kernel was read.
+    /// Processes a reading of the kernel.
     pub(super) fn read(
         &mut self,
         reading: &Fact<SchedExt>,
@@ -133,100 +130,101 @@ impl Ledger {
         now: Timestamp,
         moment: Instant,
     ) {
-        let moves = reading.known().is_some_and(SchedExt::is_in_motion);
-        self.passing_until = moves.then(|| self.passing_until.unwrap_or(moment + PASSING));
-        let previous = self.wanted.as_ref().or(match &self.held {
-            Held::There(report) => Some(&report.status),
-            Held::Gone | Held::Unknown => None,
+        let transitional = reading.known().is_some_and(SchedExt::is_in_motion);
+        self.settles_at = transitional.then(|| self.settles_at.unwrap_or(moment + SETTLE_TIME));
+        let previous = self.desired.as_ref().or(match &self.stored {
+            StoredReport::Present(report) => Some(&report.status),
+            StoredReport::Absent | StoredReport::Unknown => None,
         });
-        self.wanted = Some(report(reading, kernel, previous, now));
+        self.desired = Some(report(reading, kernel, previous, now));
     }
 
-    /// The watch told something.
-    pub(super) fn heard(&mut self, news: News) {
-        match news {
-            // A list is the beginning of all that follows, also after a restored backup, whose
-            // versions are lower.
-            News::Listed(report) => {
+    pub(super) fn handle(&mut self, event: ReportEvent) {
+        match event {
+            // A list replaces everything, also after a restored backup, whose versions are lower.
+            ReportEvent::Listed(report) => {
                 self.newest = report.as_ref().and_then(|report| report.version);
-                self.first_look(report.as_ref());
-                self.held = report.map_or(Held::Gone, |report| Held::There(Box::new(report)));
+                self.take_over(report.as_ref());
+                self.stored = report.map_or(StoredReport::Absent, |report| {
+                    StoredReport::Present(Box::new(report))
+                });
             }
-            News::Following => self.watch = Watching::Alive,
-            News::Changed(report) if self.is_new(report.version) => self.hold(report),
-            News::Deleted(version) if self.is_new(version) => self.held = Held::Gone,
-            // From before our own latest write.
-            News::Changed(_) | News::Deleted(_) => {}
-            News::Lost(why) => self.watch = Watching::Lost(why),
+            ReportEvent::Watching => self.watch = WatchState::Established,
+            ReportEvent::Changed(report) if self.is_new(report.version) => self.store(report),
+            ReportEvent::Deleted(version) if self.is_new(version) => {
+                self.stored = StoredReport::Absent
+            }
+            // Older than our own latest write.
+            ReportEvent::Changed(_) | ReportEvent::Deleted(_) => {}
+            ReportEvent::Lost(why) => self.watch = WatchState::Lost(why),
         }
     }
 
-    /// Whether the watch is known to be broken for this very reason: it need not be said again.
+    /// Whether the watch failed with the same message before, so that it is logged once.
     pub(super) fn knows_lost(&self, why: &str) -> bool {
-        matches!(&self.watch, Watching::Lost(known) if known == why)
+        matches!(&self.watch, WatchState::Lost(known) if known == why)
     }
 
-    /// A step was taken and this is what there is now.
-    pub(super) fn done(&mut self, held: Held) {
-        match held {
-            Held::There(report) => self.hold(*report),
-            Held::Gone | Held::Unknown => self.held = held,
+    /// A write succeeded; `stored` is its result.
+    pub(super) fn done(&mut self, stored: StoredReport) {
+        match stored {
+            StoredReport::Present(report) => self.store(*report),
+            StoredReport::Absent | StoredReport::Unknown => self.stored = stored,
         }
         self.backoff.succeeded();
         self.paused_until = None;
         self.failure = None;
     }
 
-    /// A step failed. Says whether that is news.
-    pub(super) fn failed(&mut self, why: String, dice: &mut Dice, moment: Instant) -> bool {
-        self.paused_until = Some(moment + self.backoff.failed(dice));
+    /// A write failed. Returns whether the message differs from that of the last failure.
+    pub(super) fn failed(&mut self, why: String, random: &mut Random, moment: Instant) -> bool {
+        let delay = self.backoff.failed_with_jitter(random());
+        self.paused_until = Some(moment + delay);
         let new = self.failure.as_ref() != Some(&why);
         self.failure = Some(why);
         new
     }
 
-    /// A step is about to be taken.
+    /// A write starts.
     pub(super) fn begin(&mut self, moment: Instant) {
-        self.bucket.take(moment);
+        self.rate_limit.take(moment);
     }
 
-    /// What is to be done.
-    pub(super) fn step(&self) -> Option<Step> {
-        let wanted = self.wanted.as_ref()?;
-        match &self.held {
-            Held::Unknown => None,
-            Held::Gone => Some(Step::Create),
-            Held::There(report) if report.owner.as_ref() != Some(&self.identity) => {
+    pub(super) fn next_write(&self) -> Option<ReportWrite> {
+        let desired = self.desired.as_ref()?;
+        match &self.stored {
+            StoredReport::Unknown => None,
+            StoredReport::Absent => Some(ReportWrite::Create),
+            StoredReport::Present(report) if report.owner.as_ref() != Some(&self.identity) => {
                 let uid = report.uid.clone();
-                Some(Step::Delete { uid })
+                Some(ReportWrite::Delete { uid })
             }
-            Held::There(report) if report.status != *wanted => {
-                Some(Step::Patch(Box::new(wanted.clone())))
+            StoredReport::Present(report) if report.status != *desired => {
+                Some(ReportWrite::Patch(Box::new(desired.clone())))
             }
-            Held::There(_) => None,
+            StoredReport::Present(_) => None,
         }
     }
 
-    /// When it is to be done, if anything is.
+    /// When the next write is due, if there is one.
     pub(super) fn due(&self, moment: Instant) -> Option<Instant> {
-        self.step()?;
-        let earliest = self.bucket.free_at(moment);
-        let later = [self.paused_until, self.passing_until];
+        self.next_write()?;
+        let earliest = self.rate_limit.free_at(moment);
+        let later = [self.paused_until, self.settles_at];
         Some(later.into_iter().flatten().fold(earliest, Instant::max))
     }
 
-    /// What stands between the API server's report and the truth, in sentences; nothing when it can
-    /// be believed.
+    /// Why the API server may not have the current report; empty if it has.
     pub(super) fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
         match &self.watch {
-            Watching::Alive => {}
-            Watching::NotYet => missing.push("the own report was not looked at yet".to_owned()),
-            Watching::Lost(why) => missing.push(format!("the own report is not watched: {why}")),
+            WatchState::Established => {}
+            WatchState::NotStarted => missing.push("the own report was not read yet".to_owned()),
+            WatchState::Lost(why) => missing.push(format!("the own report is not watched: {why}")),
         }
-        if self.wanted.is_none() {
-            missing.push("the kernel was not asked yet".to_owned());
-        } else if self.step().is_some() {
+        if self.desired.is_none() {
+            missing.push("the kernel was not read yet".to_owned());
+        } else if self.next_write().is_some() {
             missing.push(match &self.failure {
                 Some(why) => format!("the report is not written: {why}"),
                 None => "the report waits to be written".to_owned(),
@@ -235,17 +233,18 @@ impl Ledger {
         missing
     }
 
-    /// What the agent before this one knew is taken over before anything is written.
-    fn first_look(&mut self, report: Option<&Report>) {
-        if let (Held::Unknown, Some(wanted), Some(report)) = (&self.held, &mut self.wanted, report)
+    /// Takes over what the report of an earlier agent says, before anything is written.
+    fn take_over(&mut self, report: Option<&PublishedReport>) {
+        if let (StoredReport::Unknown, Some(desired), Some(report)) =
+            (&self.stored, &mut self.desired, report)
         {
-            recall(wanted, &report.status);
+            keep_since(desired, &report.status);
         }
     }
 
-    fn hold(&mut self, report: Report) {
+    fn store(&mut self, report: PublishedReport) {
         self.newest = self.newest.max(report.version);
-        self.held = Held::There(Box::new(report));
+        self.stored = StoredReport::Present(Box::new(report));
     }
 
     fn is_new(&self, version: Option<u64>) -> bool {

@@ -1,14 +1,14 @@
-//! The watch of this node's own report, and of nothing else: somebody may delete or change it, and
-//! the garbage collector takes the report of a Node that went.
+//! Watches this node's own report and nothing else: others may delete or change it, and the garbage
+//! collector deletes it with its Node.
 //!
 //! ```text
-//!  list ──▶ watch ──its time is over──▶ watch again, from where it ended
-//!   ▲         └──broken, or too old──▶ Lost ──a pause, longer each time──┐
-//!   └────────────────────────────────────────────────────────────────────┘
+//!  list ──▶ watch ──timeout──▶ watch again, from the last version
+//!   ▲         └──error, or version too old──▶ Lost ──backoff──┐
+//!   └──────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! It never writes. kube's own watcher does not tell when a broken watch works again, and that is
-//! what readiness hangs on.
+//! kube's own watcher does not report when a failed watch works again, and the agent's readiness
+//! depends on that.
 
 use std::time::Duration;
 
@@ -18,102 +18,108 @@ use sked_api::node::SchedExtNode;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::ledger::{News, Report};
-use super::pace::{Backoff, Dice};
+use super::random::Random;
+use super::report_sync::{BACKOFF, PublishedReport, ReportEvent};
 use super::write::WriteError;
+use crate::error_chain::chain;
 
-/// How long the API server may take to begin an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// A watch that lasted so long was a success.
-const LASTING: Duration = Duration::from_secs(10);
-/// The API server is asked to end a watch after this long, and up to fifty seconds more: it ends
-/// before the client takes the silence for a broken connection, and not everybody's at once.
-const WATCH: u32 = 240;
+/// For the start of a response.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// A watch that lasted this long resets the backoff.
+const SUCCESS_TIME: Duration = Duration::from_secs(10);
+/// The timeout in seconds that the API server applies to a watch, plus up to fifty more: the watch
+/// ends before the client considers the idle connection broken, and not for all agents at once.
+const WATCH_TIMEOUT: u32 = 240;
 
-/// Tells all news, until nobody listens.
+/// Sends all events until the receiver is dropped.
 pub(super) async fn follow(
     api: Api<SchedExtNode>,
     name: String,
-    mut dice: Dice,
-    tell: Sender<News>,
+    mut random: Random,
+    sender: Sender<ReportEvent>,
 ) {
-    let mut backoff = Backoff::default();
+    let mut backoff = BACKOFF;
     loop {
         let mut round = Round {
             api: &api,
-            only: format!("metadata.name={name}"),
-            tell: &tell,
-            followed_since: None,
+            field_selector: format!("metadata.name={name}"),
+            sender: &sender,
+            watched_since: None,
         };
-        let Err(ended) = round.follow(&mut dice).await;
+        let Err(end) = round.follow(&mut random).await;
         if round
-            .followed_since
-            .is_some_and(|since| since.elapsed() > LASTING)
+            .watched_since
+            .is_some_and(|since| since.elapsed() > SUCCESS_TIME)
         {
             backoff.succeeded();
         }
-        let Ended::Broken(error) = ended else { return };
-        let lost = News::Lost(crate::retry::chain(&error));
-        if tell.send(lost).await.is_err() {
+        let RoundEnd::Failed(error) = end else { return };
+        let lost = ReportEvent::Lost(chain(&error));
+        if sender.send(lost).await.is_err() {
             return;
         }
-        sleep(backoff.failed(&mut dice)).await;
+        sleep(backoff.failed_with_jitter(random())).await;
     }
 }
 
+/// One list and the watches that continue it.
 struct Round<'a> {
     api: &'a Api<SchedExtNode>,
-    only: String,
-    tell: &'a Sender<News>,
-    followed_since: Option<Instant>,
+    field_selector: String,
+    sender: &'a Sender<ReportEvent>,
+    watched_since: Option<Instant>,
 }
 
-/// Why a round is over.
-enum Ended {
-    /// The API server or the way to it.
-    Broken(WriteError),
-    /// Nobody listens.
-    Deaf,
+/// Why a round ended.
+enum RoundEnd {
+    Failed(WriteError),
+    /// The receiver was dropped.
+    NoReceiver,
 }
 
-impl From<WriteError> for Ended {
+impl From<WriteError> for RoundEnd {
     fn from(error: WriteError) -> Self {
-        Self::Broken(error)
+        Self::Failed(error)
     }
 }
 
 impl Round<'_> {
-    /// One list and watches for as long as they follow on each other.
-    async fn follow(&mut self, dice: &mut Dice) -> Result<std::convert::Infallible, Ended> {
-        let params = ListParams::default().fields(&self.only);
-        let list = answer(self.api.list(&params)).await?;
+    async fn follow(&mut self, random: &mut Random) -> Result<std::convert::Infallible, RoundEnd> {
+        let params = ListParams::default().fields(&self.field_selector);
+        let list = with_timeout(self.api.list(&params)).await?;
         let mut version = list.metadata.resource_version.unwrap_or_default();
-        let report = list.items.into_iter().next().map(Report::from);
-        self.say(News::Listed(report)).await?;
+        let report = list.items.into_iter().next().map(PublishedReport::from);
+        self.send(ReportEvent::Listed(report)).await?;
         loop {
-            version = self.watch(version, dice).await?;
-            // Whoever ended this one may have ended everybody's.
-            sleep(Duration::from_secs(1).mul_f64(dice())).await;
+            version = self.watch(version, random).await?;
+            // The API server may have ended the watches of all agents.
+            sleep(Duration::from_secs(1).mul_f64(random())).await;
         }
     }
 
-    /// One watch, to its end; where the next one begins.
-    async fn watch(&mut self, mut version: String, dice: &mut Dice) -> Result<String, Ended> {
-        let seconds = WATCH + (dice() * 50.0) as u32;
-        let params = WatchParams::default().fields(&self.only).timeout(seconds);
-        let events = answer(self.api.watch(&params, &version)).await?;
+    /// Returns the version at which the next watch starts.
+    async fn watch(
+        &mut self,
+        mut version: String,
+        random: &mut Random,
+    ) -> Result<String, RoundEnd> {
+        let seconds = WATCH_TIMEOUT + (random() * 50.0) as u32;
+        let params = WatchParams::default()
+            .fields(&self.field_selector)
+            .timeout(seconds);
+        let events = with_timeout(self.api.watch(&params, &version)).await?;
         let mut events = std::pin::pin!(events);
-        self.followed_since.get_or_insert_with(Instant::now);
-        self.say(News::Following).await?;
+        self.watched_since.get_or_insert_with(Instant::now);
+        self.send(ReportEvent::Watching).await?;
         while let Some(event) = events.try_next().await.map_err(WriteError::from)? {
-            let news = match event {
+            let report_event = match event {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                     version = resource_version(&object).unwrap_or(version);
-                    News::Changed(object.into())
+                    ReportEvent::Changed(object.into())
                 }
                 WatchEvent::Deleted(object) => {
                     version = resource_version(&object).unwrap_or(version);
-                    News::Deleted(Report::from(object).version)
+                    ReportEvent::Deleted(PublishedReport::from(object).version)
                 }
                 WatchEvent::Bookmark(mark) => {
                     version = mark.metadata.resource_version;
@@ -123,13 +129,16 @@ impl Round<'_> {
                     return Err(WriteError::from(kube::Error::Api(status)).into());
                 }
             };
-            self.say(news).await?;
+            self.send(report_event).await?;
         }
         Ok(version)
     }
 
-    async fn say(&self, news: News) -> Result<(), Ended> {
-        self.tell.send(news).await.map_err(|_| Ended::Deaf)
+    async fn send(&self, event: ReportEvent) -> Result<(), RoundEnd> {
+        self.sender
+            .send(event)
+            .await
+            .map_err(|_| RoundEnd::NoReceiver)
     }
 }
 
@@ -137,9 +146,11 @@ fn resource_version(object: &SchedExtNode) -> Option<String> {
     object.metadata.resource_version.clone()
 }
 
-async fn answer<T>(asked: impl Future<Output = Result<T, kube::Error>>) -> Result<T, WriteError> {
-    match timeout(PATIENCE, asked).await {
-        Ok(answer) => answer.map_err(WriteError::from),
-        Err(_) => Err(WriteError::Slow),
+async fn with_timeout<T>(
+    request: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, WriteError> {
+    match timeout(TIMEOUT, request).await {
+        Ok(response) => response.map_err(WriteError::from),
+        Err(_) => Err(WriteError::Timeout),
     }
 }

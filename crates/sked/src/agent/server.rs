@@ -1,32 +1,25 @@
-//! What others may ask an agent: kubelet whether it is alive and its report can be believed, a
-//! scraper for metrics. Plain HTTP: there is no secret in it, and so no right to ask about tokens
-//! is needed on every node.
+//! The agent's servers: probes for kubelet, and metrics. Both use plain HTTP: the metrics contain no
+//! secrets, and to check tokens every agent would need permissions for TokenReviews.
 
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::Router;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-
 use super::metrics::Metrics;
-use crate::metrics_server::OPEN_METRICS;
+use crate::metrics_server;
 use crate::probe;
 
-/// What stands between the API server's report and the truth, as it was told last.
+/// Why the API server may not have the current report.
 #[derive(Debug)]
 pub(super) struct Readiness(Mutex<Vec<String>>);
 
 impl Default for Readiness {
     fn default() -> Self {
-        Self(Mutex::new(vec!["it has just begun".to_owned()]))
+        Self(Mutex::new(vec!["the agent has just started".to_owned()]))
     }
 }
 
 impl Readiness {
-    /// It has changed.
-    pub(super) fn tell(&self, missing: Vec<String>) {
+    pub(super) fn set(&self, missing: Vec<String>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = missing;
     }
 
@@ -36,7 +29,7 @@ impl Readiness {
     }
 }
 
-/// Answers until one of them fails.
+/// Serves until one of them fails.
 pub(super) async fn serve(
     probes: Option<TcpListener>,
     scrapes: Option<TcpListener>,
@@ -45,35 +38,21 @@ pub(super) async fn serve(
 ) -> std::io::Result<()> {
     let probes = async {
         match probes {
-            Some(listener) => probe::serve_with(listener, move || readiness.missing()).await,
+            Some(listener) => probe::serve(listener, move || readiness.missing()).await,
             None => std::future::pending().await,
         }
     };
     let scrapes = async {
         match scrapes {
-            Some(listener) => serve_metrics(listener, metrics).await,
+            Some(listener) => {
+                let render = Arc::new(move || metrics.text());
+                metrics_server::serve_plain(listener, render).await
+            }
             None => std::future::pending().await,
         }
     };
     tokio::select! {
         failed = probes => failed,
         failed = scrapes => failed,
-    }
-}
-
-async fn serve_metrics(listener: TcpListener, metrics: Arc<Metrics>) -> std::io::Result<()> {
-    let show = move || {
-        let answer = answer(&metrics);
-        async { answer }
-    };
-    let app = Router::new().route("/metrics", get(show));
-    let server = axum_server::from_tcp(listener)?.http1_only();
-    server.serve(app.into_make_service()).await
-}
-
-fn answer(metrics: &Metrics) -> Response {
-    match metrics.text() {
-        Ok(text) => ([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

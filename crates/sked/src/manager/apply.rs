@@ -1,41 +1,33 @@
-//! The only writer of DaemonSets.
+//! Executes plans. This is the only writer of DaemonSets.
 //!
-//! Each write is bound to what was observed: a create fails when somebody was faster, a replace
-//! carries the version of the object that it was laid over, a delete names the uid. The steps are
-//! taken in the planner's order and the first that fails ends it: what comes later may rely on
-//! what came before.
+//! Each write is bound to what was observed: a create fails if the object exists, a replace carries
+//! the resource version of the object that was read, a delete names the uid. Steps run in the
+//! planner's order and stop at the first failure, because later steps may depend on earlier ones.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::api::{Api, DeleteParams, PostParams, Preconditions, PropagationPolicy};
 use kube::{Client, core::Request};
 use sked_plan::daemonset::overlay;
-use sked_plan::plan::{Attempt, Failure, Plan, Step};
-use sked_plan::shape::{Shape, differences, shape};
-use sked_plan::{LiveDaemonSet, ObjectKey, Observed, Uid};
+use sked_plan::observed::FutileReplace;
+use sked_plan::plan::{Attempt, Failure, PlanStep};
+use sked_plan::shape::{differences, shape};
+use sked_plan::{LiveDaemonSet, ObjectKey, Uid};
 
-use crate::leadership::{Leadership, WriteError};
-use crate::stores::{Stores, Whole};
+use crate::manager::leadership::Leadership;
+use crate::manager::stores::{FullObject, Source, Stores};
+use crate::manager::write_error::WriteError;
 
-/// Writes DaemonSets.
 pub(crate) struct Applier {
     client: Client,
     leadership: Leadership,
     stores: Arc<Stores>,
-    settled: Mutex<HashMap<Uid, Settled>>,
+    futile: Mutex<HashMap<Uid, FutileReplace>>,
 }
 
-/// What the API server made of something that we wrote, though it is not what we wrote: a mutating
-/// webhook or a default that we do not know. Writing it again would be a fight without an end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Settled {
-    wanted: Shape,
-    became: Shape,
-}
-
-/// A step that failed.
+/// A step failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {} the DaemonSet {key}", verb(*attempt))]
 pub(crate) struct ApplyError {
@@ -51,36 +43,31 @@ impl Applier {
             client,
             leadership,
             stores,
-            settled: Mutex::default(),
+            futile: Mutex::default(),
         }
     }
 
-    /// Strikes out what was tried before and came to nothing.
-    pub(crate) fn forgo(&self, plan: &mut Plan, observed: &Observed) {
-        plan.steps.retain(|step| match step {
-            Step::Create(_) | Step::Delete { .. } => true,
-            Step::Replace { wanted, uid } => {
-                let known = self.settled().get(uid).copied();
-                let live = observed.daemonsets.iter().find(|live| live.uid == *uid);
-                let (Some(known), Some(live)) = (known, live) else {
-                    return true;
-                };
-                let wanted = serde_json::to_value(wanted).map(|wanted| shape(&wanted));
-                known.became != live.shape || wanted.ok() != Some(known.wanted)
-            }
-        });
+    /// The replaces of these DaemonSets that had no effect.
+    pub(crate) fn futile_replaces<'a>(
+        &self,
+        daemonsets: impl Iterator<Item = &'a LiveDaemonSet>,
+    ) -> BTreeMap<Uid, FutileReplace> {
+        let futile = self.futile();
+        daemonsets
+            .filter_map(|live| Some((live.uid.clone(), *futile.get(&live.uid)?)))
+            .collect()
     }
 
-    /// Takes the steps; how many were writes.
-    pub(crate) async fn apply(&self, steps: &[Step]) -> Result<usize, ApplyError> {
+    /// Executes the steps. Returns how many of them wrote something.
+    pub(crate) async fn apply(&self, steps: &[PlanStep]) -> Result<usize, ApplyError> {
         let mut writes = 0;
         for step in steps {
             let written = match step {
-                Step::Create(wanted) => self.create(wanted).await,
-                Step::Replace { wanted, uid } => self.replace(wanted, uid).await,
-                Step::Delete { key, uid } => self.delete(key, uid).await,
+                PlanStep::Create(desired) => self.create(desired).await,
+                PlanStep::Replace { desired, uid } => self.replace(desired, uid).await,
+                PlanStep::Delete { key, uid } => self.delete(key, uid).await,
             };
-            let (attempt, key) = named(step);
+            let (attempt, key) = target(step);
             match written {
                 Ok(true) => writes += 1,
                 Ok(false) => {}
@@ -96,54 +83,56 @@ impl Applier {
         Ok(writes)
     }
 
-    async fn create(&self, wanted: &DaemonSet) -> Result<bool, WriteError> {
-        let key = key_of(wanted);
+    async fn create(&self, desired: &DaemonSet) -> Result<bool, WriteError> {
+        let key = key_of(desired);
         let request = Request::new(Self::path(&key));
-        let body = serde_json::to_vec(wanted).map_err(broken)?;
+        let body = serde_json::to_vec(desired).map_err(invalid_json)?;
         let request = request
             .create(&PostParams::default(), body)
-            .map_err(unsent)?;
-        let made = match self.leadership.write(self.client.request(request)).await {
-            Err(error) if error.status() == Some(409) => return self.meet(&key, error).await,
-            made => made?,
+            .map_err(invalid_request)?;
+        let created = match self.leadership.write(self.client.request(request)).await {
+            Err(error) if error.status() == Some(409) => {
+                return self.read_existing(&key, error).await;
+            }
+            created => created?,
         };
-        // Whether it became what was wanted is for the next plan to see.
-        self.remember(&made);
+        // The next plan compares it with the desired one.
+        self.store(&created);
         tracing::info!(daemonset = key.name, "created");
         Ok(true)
     }
 
-    /// Somebody was faster, and the watch has not told us yet: look at it, so that the next plan
-    /// knows.
-    async fn meet(&self, key: &ObjectKey, error: WriteError) -> Result<bool, WriteError> {
+    /// Another client created it first and the watch has not reported it yet: read it, so that the
+    /// next plan knows about it.
+    async fn read_existing(&self, key: &ObjectKey, error: WriteError) -> Result<bool, WriteError> {
         if let Some(live) = self.get(key).await? {
-            self.remember(&live);
+            self.store(&live);
         }
         Err(error)
     }
 
-    async fn replace(&self, wanted: &DaemonSet, uid: &Uid) -> Result<bool, WriteError> {
-        let key = key_of(wanted);
-        let rendered = serde_json::to_value(wanted).map_err(broken)?;
-        let Some(Whole(live)) = self.get(&key).await? else {
+    async fn replace(&self, desired: &DaemonSet, uid: &Uid) -> Result<bool, WriteError> {
+        let key = key_of(desired);
+        let rendered = serde_json::to_value(desired).map_err(invalid_json)?;
+        let Some(FullObject(live)) = self.get(&key).await? else {
             return Ok(false);
         };
         if live["metadata"]["uid"] != *uid.0 {
             return Ok(false);
         }
         if shape(&live) == shape(&rendered) {
-            self.note(&Whole(live), wanted)?;
+            self.store_result(&FullObject(live), desired)?;
             return Ok(false);
         }
         let differs = differences(&live, &rendered);
-        let live: DaemonSet = serde_json::from_value(live).map_err(broken)?;
-        let body = serde_json::to_vec(&overlay(live, wanted)).map_err(broken)?;
+        let live: DaemonSet = serde_json::from_value(live).map_err(invalid_json)?;
+        let body = serde_json::to_vec(&overlay(live, desired)).map_err(invalid_json)?;
         let request = Request::new(Self::path(&key));
         let request = request.replace(&key.name, &PostParams::default(), body);
-        let request = request.map_err(unsent)?;
-        let made = self.leadership.write(self.client.request(request)).await?;
-        self.note(&made, wanted)?;
-        tracing::info!(daemonset = key.name, ?differs, "put right");
+        let request = request.map_err(invalid_request)?;
+        let replaced = self.leadership.write(self.client.request(request)).await?;
+        self.store_result(&replaced, desired)?;
+        tracing::info!(daemonset = key.name, ?differs, "replaced");
         Ok(true)
     }
 
@@ -160,52 +149,52 @@ impl Applier {
         let deletion = daemonsets.delete(&key.name, &params);
         match self.leadership.write(deletion).await {
             Ok(_) => tracing::info!(daemonset = key.name, "deleted"),
-            // Gone, or another one by now.
+            // It is gone, or another object has the name.
             Err(error) if matches!(error.status(), Some(404 | 409)) => {}
             Err(error) => return Err(error),
         }
-        self.stores.daemonsets.remove(key);
-        self.settled().remove(uid);
+        self.stores.daemonsets.remove(Source::OwnWrite, key);
+        self.futile().remove(uid);
         Ok(true)
     }
 
-    /// Remembers what the API server has now, before the watch tells.
-    fn remember(&self, Whole(made): &Whole) -> Option<Arc<LiveDaemonSet>> {
-        let live = LiveDaemonSet::read(made).ok()?;
+    /// Stores the API server's response, before the watch reports it.
+    fn store(&self, FullObject(object): &FullObject) -> Option<Arc<LiveDaemonSet>> {
+        let live = LiveDaemonSet::read(object).ok()?;
         let key = live.key.clone();
         let daemonsets = &self.stores.daemonsets;
-        daemonsets.put(&live.resource_version.clone(), live);
+        daemonsets.put(Source::OwnWrite, &live.resource_version.clone(), live);
         daemonsets.get(&key)
     }
 
-    /// Remembers it, and whether it is what was wanted.
-    fn note(&self, made: &Whole, wanted: &DaemonSet) -> Result<(), WriteError> {
-        let Some(live) = self.remember(made) else {
+    /// Stores the response to a replace, and records whether the replace was futile.
+    fn store_result(&self, stored: &FullObject, desired: &DaemonSet) -> Result<(), WriteError> {
+        let Some(live) = self.store(stored) else {
             return Ok(());
         };
-        let rendered = serde_json::to_value(wanted).map_err(broken)?;
-        let wanted = shape(&rendered);
-        if live.shape == wanted {
-            self.settled().remove(&live.uid);
+        let rendered = serde_json::to_value(desired).map_err(invalid_json)?;
+        let desired = shape(&rendered);
+        if live.shape == desired {
+            self.futile().remove(&live.uid);
         } else {
             tracing::warn!(
                 daemonset = live.key.name,
-                differs = ?differences(&made.0, &rendered),
-                "the API server, or a webhook in it, made something else of it; it stays so"
+                differs = ?differences(&stored.0, &rendered),
+                "the API server or a mutating webhook stored something else; it is not replaced again"
             );
-            let became = live.shape;
-            let lives = |uid: &Uid| !self.stores.daemonsets.group(uid).is_empty();
-            self.settled().retain(|uid, _| lives(uid));
-            self.settled()
-                .insert(live.uid.clone(), Settled { wanted, became });
+            let stored = live.shape;
+            let exists = |uid: &Uid| !self.stores.daemonsets.group(uid).is_empty();
+            let mut futile = self.futile();
+            futile.retain(|uid, _| exists(uid));
+            futile.insert(live.uid.clone(), FutileReplace { desired, stored });
         }
         Ok(())
     }
 
-    async fn get(&self, key: &ObjectKey) -> Result<Option<Whole>, WriteError> {
+    async fn get(&self, key: &ObjectKey) -> Result<Option<FullObject>, WriteError> {
         let request =
             Request::new(Self::path(key)).get(&key.name, &kube::api::GetParams::default());
-        let request = request.map_err(unsent)?;
+        let request = request.map_err(invalid_request)?;
         match self.leadership.write(self.client.request(request)).await {
             Ok(object) => Ok(Some(object)),
             Err(error) if error.status() == Some(404) => Ok(None),
@@ -217,51 +206,51 @@ impl Applier {
         <DaemonSet as kube::Resource>::url_path(&(), Some(&key.namespace))
     }
 
-    fn settled(&self) -> MutexGuard<'_, HashMap<Uid, Settled>> {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
+    fn futile(&self) -> MutexGuard<'_, HashMap<Uid, FutileReplace>> {
+        self.futile.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ApplyError {
-    /// As the planner wants to hear it.
+    /// For the status.
     pub(crate) fn failure(&self) -> Failure {
         Failure {
             attempt: self.attempt,
             key: self.key.clone(),
             status: self.source.status(),
-            reason: self.source.word(),
-            message: self.source.said(),
+            reason: self.source.api_reason(),
+            message: self.source.message(),
         }
     }
 }
 
-fn named(step: &Step) -> (Attempt, ObjectKey) {
+fn target(step: &PlanStep) -> (Attempt, ObjectKey) {
     match step {
-        Step::Create(wanted) => (Attempt::Create, key_of(wanted)),
-        Step::Replace { wanted, uid: _ } => (Attempt::Replace, key_of(wanted)),
-        Step::Delete { key, uid: _ } => (Attempt::Delete, key.clone()),
+        PlanStep::Create(desired) => (Attempt::Create, key_of(desired)),
+        PlanStep::Replace { desired, uid: _ } => (Attempt::Replace, key_of(desired)),
+        PlanStep::Delete { key, uid: _ } => (Attempt::Delete, key.clone()),
     }
 }
 
 fn verb(attempt: Attempt) -> &'static str {
     match attempt {
         Attempt::Create => "create",
-        Attempt::Replace => "put right",
+        Attempt::Replace => "replace",
         Attempt::Delete => "delete",
     }
 }
 
-fn key_of(wanted: &DaemonSet) -> ObjectKey {
+fn key_of(desired: &DaemonSet) -> ObjectKey {
     ObjectKey {
-        namespace: wanted.metadata.namespace.clone().unwrap_or_default(),
-        name: wanted.metadata.name.clone().unwrap_or_default(),
+        namespace: desired.metadata.namespace.clone().unwrap_or_default(),
+        name: desired.metadata.name.clone().unwrap_or_default(),
     }
 }
 
-fn broken(error: serde_json::Error) -> WriteError {
+fn invalid_json(error: serde_json::Error) -> WriteError {
     WriteError::Api(Box::new(kube::Error::SerdeError(error)))
 }
 
-fn unsent(error: kube::core::request::Error) -> WriteError {
+fn invalid_request(error: kube::core::request::Error) -> WriteError {
     WriteError::Api(Box::new(kube::Error::BuildRequest(error)))
 }

@@ -1,60 +1,60 @@
-//! Whether the caches are filled: every watch says so here, `/readyz` and the manager ask.
+//! Whether the caches are filled. Every watch reports here; `/readyz` and the manager read it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// The state of all watches.
 #[derive(Debug, Default)]
-pub(crate) struct Health {
-    watches: Mutex<BTreeMap<String, State>>,
-    news: Notify,
+pub(crate) struct CacheHealth {
+    watches: Mutex<BTreeMap<String, SyncState>>,
+    changed: Notify,
 }
 
 #[derive(Debug, PartialEq)]
-enum State {
+enum SyncState {
     Waiting,
     Synced,
-    Trouble(String),
+    Failed(String),
 }
 
-impl Health {
-    /// A watch begins: its cache is empty.
+impl CacheHealth {
+    /// A watch starts: its cache is empty.
     pub(crate) fn expect(&self, watch: &str) {
-        self.watches().insert(watch.to_owned(), State::Waiting);
+        self.watches().insert(watch.to_owned(), SyncState::Waiting);
     }
 
-    /// Its cache is filled.
+    /// The watch has filled its cache.
     pub(crate) fn synced(&self, watch: &str) {
-        let before = self.watches().insert(watch.to_owned(), State::Synced);
-        if let Some(State::Trouble(_)) = before {
+        let before = self.watches().insert(watch.to_owned(), SyncState::Synced);
+        if let Some(SyncState::Failed(_)) = before {
             tracing::info!(watch, "the watch works again");
         }
-        self.news.notify_waiters();
+        self.changed.notify_waiters();
     }
 
-    /// Its cache cannot be filled, and why. Said once, however often it happens.
-    pub(crate) fn trouble(&self, watch: &str, sentence: String) {
+    /// The watch cannot fill its cache. Repeated failures with one message are logged once.
+    pub(crate) fn failed(&self, watch: &str, message: String) {
         let mut watches = self.watches();
-        let state = watches.entry(watch.to_owned()).or_insert(State::Waiting);
-        let now = State::Trouble(sentence);
+        let state = watches
+            .entry(watch.to_owned())
+            .or_insert(SyncState::Waiting);
+        let now = SyncState::Failed(message);
         if *state != now {
-            if let State::Trouble(sentence) = &now {
-                tracing::warn!(watch, "{sentence}");
+            if let SyncState::Failed(message) = &now {
+                tracing::warn!(watch, "{message}");
             }
             *state = now;
         }
     }
 
-    /// Waits until every cache is filled.
     pub(crate) async fn all_synced(&self) {
         loop {
-            let news = self.news.notified();
+            let changed = self.changed.notified();
             if self.missing().is_empty() {
                 return;
             }
-            news.await;
+            changed.await;
         }
     }
 
@@ -62,14 +62,14 @@ impl Health {
     pub(crate) fn missing(&self) -> Vec<String> {
         let watches = self.watches();
         let missing = watches.iter().filter_map(|(watch, state)| match state {
-            State::Synced => None,
-            State::Waiting => Some(format!("{watch}: the first list is not there yet")),
-            State::Trouble(sentence) => Some(format!("{watch}: {sentence}")),
+            SyncState::Synced => None,
+            SyncState::Waiting => Some(format!("{watch}: the first list has not arrived yet")),
+            SyncState::Failed(message) => Some(format!("{watch}: {message}")),
         });
         missing.collect()
     }
 
-    fn watches(&self) -> MutexGuard<'_, BTreeMap<String, State>> {
+    fn watches(&self) -> MutexGuard<'_, BTreeMap<String, SyncState>> {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,15 +1,17 @@
-//! Who owns which node, kept true: a loop of its own beside the SchedExts' reconciliation.
+//! The claims loop: decides which SchedExt owns which node and writes the owner labels. It runs
+//! beside the reconciliation of SchedExts.
 //!
 //! ```text
-//! nodes, SchedExts, DaemonSets, pods ─change▶ Fleet ─claim▶ check ─▶ labels written ─▶ shares published
-//!        ▲                                                              │                   │ whose share
-//!        └──────────────── once more, when a label was written ◀────────┘                   ▼ changed: queue
+//! nodes, SchedExts, DaemonSets, pods ─change▶ Fleet ─claim▶ check ─▶ publish shares ─▶ write labels
+//!        ▲                                                              │ changed shares    │
+//!        │                                                              ▼ go to the queue   │
+//!        └──────────────── again, after a label was written ◀───────────────────────────────┘
 //! ```
 //!
-//! The only writer of nodes, and of nothing on them but the owner label.
+//! This is the only writer of nodes, and it writes nothing but the owner label.
 
-mod lasting;
-mod patience;
+mod debounce;
+mod refused_labels;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,124 +23,128 @@ use http::header;
 use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sked_plan::Node;
 use sked_plan::check::check_claims;
-use sked_plan::claim::{Claims, LabelWrite, Share, claim};
-use sked_plan::standing::{Bar, Standing};
-use sked_plan::{Node, Uid};
+use sked_plan::claim::{Claims, LabelWrite, claim};
+use sked_plan::eligibility::{Eligibility, ExclusionReason};
+use sked_plan::share::Shares;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::leadership::{Leadership, WriteError};
-use crate::observe::{Looks, fleet, standings};
-use crate::queue::Queue;
+use crate::error_chain::chain;
+use crate::manager::leadership::Leadership;
+use crate::manager::observe::{NodeView, fleet, node_views};
+use crate::manager::queue::Queue;
+use crate::manager::stores::{Source, Stored, Stores, node_key};
+use crate::manager::write_error::WriteError;
 use crate::stop::Stop;
-use crate::stores::{Kept, Stores, node_key};
 
-use lasting::Lasting;
-use patience::Patience;
+use debounce::Debounce;
+use refused_labels::RefusedLabels;
 
-/// Each SchedExt's part.
-pub(crate) type Shares = BTreeMap<Uid, Arc<Share>>;
-
-/// How many labels are written at the same time: each makes the DaemonSet controller look at
+/// How many labels are written concurrently: each write makes the DaemonSet controller process
 /// every DaemonSet.
-const AT_ONCE: usize = 8;
-/// How long changes are gathered, at least.
+const CONCURRENT_WRITES: usize = 8;
+/// The shortest time for which changes are gathered.
 const GATHER: Duration = Duration::from_millis(50);
-/// How long they are gathered, at most.
-const LONGEST_REST: Duration = Duration::from_secs(5);
-/// How long to breathe when others write against us.
-const BREATH: Duration = Duration::from_secs(1);
+/// The longest time for which changes are gathered.
+const LONGEST_GATHER: Duration = Duration::from_secs(5);
+/// How long to pause when another client keeps reverting our labels.
+const CONFLICT_PAUSE: Duration = Duration::from_secs(1);
 
-/// How it went.
+/// The result of one run of the loop.
 struct Settled {
-    /// When to look again if nothing happens.
+    /// When to run again even if nothing changes.
     due: Option<Instant>,
-    /// How long it took to work out, without the writes.
-    thought: Duration,
+    /// How long the computation took, without the writes.
+    computed_for: Duration,
 }
 
-/// Keeps the claims true.
-pub(crate) struct Claimer {
+pub(crate) struct ClaimsLoop {
     pub(crate) client: Client,
     pub(crate) leadership: Leadership,
     pub(crate) stores: Arc<Stores>,
     pub(crate) queue: Arc<Queue>,
-    pub(crate) news: Arc<Notify>,
-    /// Whether every scheduler's pod can be seen: else one of another manager would look like
-    /// somebody else's, and taking its node from it would end it.
-    pub(crate) sees_all: bool,
+    pub(crate) changed: Arc<Notify>,
+    /// Whether this manager watches all namespaces. Otherwise the scheduler of another manager would
+    /// look foreign, and excluding its node would stop it.
+    pub(crate) watches_all_namespaces: bool,
     pub(crate) shares: watch::Sender<Arc<Shares>>,
 }
 
-impl Claimer {
-    /// Works until asked to stop.
+impl ClaimsLoop {
+    /// Runs until a stop is requested.
     pub(crate) async fn run(&self, mut stop: Stop) {
-        let mut patience = Patience::default();
-        let mut lasting = Lasting::default();
+        let mut refused = RefusedLabels::default();
+        let mut debounce = Debounce::default();
         loop {
-            let Settled { due, thought } = self.settle(&mut patience, &mut lasting, &stop).await;
-            // While much changes at once, a twentieth of the time goes into thinking; a change
-            // after a quiet while need not wait for that.
-            let rested = Instant::now() + (thought * 19).min(LONGEST_REST);
+            let Settled { due, computed_for } =
+                self.settle(&mut refused, &mut debounce, &stop).await;
+            // While much changes, at most a twentieth of the time is spent on computing claims; a
+            // change after a quiet period is handled at once.
+            let rested = Instant::now() + (computed_for * 19).min(LONGEST_GATHER);
             let again = async {
                 match due {
-                    None => self.news.notified().await,
+                    None => self.changed.notified().await,
                     Some(due) => {
-                        let _ = tokio::time::timeout_at(due, self.news.notified()).await;
+                        let _ = tokio::time::timeout_at(due, self.changed.notified()).await;
                     }
                 }
                 tokio::time::sleep_until(rested.max(Instant::now() + GATHER)).await;
             };
             tokio::select! {
                 () = again => {}
-                () = stop.asked() => return,
+                () = stop.requested() => return,
             }
         }
     }
 
-    /// Works out the claims until no label is left to write now.
-    async fn settle(&self, patience: &mut Patience, lasting: &mut Lasting, stop: &Stop) -> Settled {
-        let mut thought = Duration::ZERO;
-        // Each round writes what the last one could not know; more rounds than this mean that
-        // somebody writes against us, and then it is time to breathe.
+    /// Computes the claims and writes labels until no label is left to write now.
+    async fn settle(
+        &self,
+        refused: &mut RefusedLabels,
+        debounce: &mut Debounce,
+        stop: &Stop,
+    ) -> Settled {
+        let mut computed_for = Duration::ZERO;
+        // A round writes what the round before could not know. More rounds than this mean that
+        // another client reverts our labels: then pause.
         for _ in 0..4 {
             let begin = Instant::now();
-            let (writes, lasts) = self.think(lasting);
-            thought += begin.elapsed();
-            let (writes, due) = patience.due(writes, Instant::now());
-            let due = [due, lasts].into_iter().flatten().min();
+            let (writes, debounced) = self.compute(debounce);
+            computed_for += begin.elapsed();
+            let (writes, retry) = refused.due(writes, Instant::now());
+            let due = [retry, debounced].into_iter().flatten().min();
             if writes.is_empty() {
-                return Settled { due, thought };
+                return Settled { due, computed_for };
             }
-            self.write_all(writes, patience, stop.clone()).await;
+            self.write_all(writes, refused, stop.clone()).await;
         }
-        let due = Some(Instant::now() + BREATH);
-        Settled { due, thought }
+        let due = Some(Instant::now() + CONFLICT_PAUSE);
+        Settled { due, computed_for }
     }
 
-    /// Who owns which node, published; the labels that are to be written. None when the answer
-    /// breaks the rules: only something new can change that. And when to think again because
-    /// something will have lasted.
-    fn think(&self, lasting: &mut Lasting) -> (Vec<LabelWrite>, Option<Instant>) {
-        let mut seen = standings(&self.stores);
-        if !self.sees_all {
-            seen.iter_mut().for_each(overlook_foreign);
+    /// Computes and publishes the claims. Returns the label writes, and when a debounced change takes
+    /// effect. Claims that break a rule are neither published nor written.
+    fn compute(&self, debounce: &mut Debounce) -> (Vec<LabelWrite>, Option<Instant>) {
+        let mut views = node_views(&self.stores);
+        if !self.watches_all_namespaces {
+            views.iter_mut().for_each(ignore_foreign);
         }
-        let (standing, lasts) = lasting.settle(seen, Instant::now());
-        let fleet = fleet(&self.stores, standing);
+        let (eligibility, due) = debounce.settle(views, Instant::now());
+        let fleet = fleet(&self.stores, eligibility);
         let claims = claim(&fleet);
         let violations = check_claims(&fleet, &claims);
         if !violations.is_empty() {
-            tracing::error!(?violations, "claims that break the rules are not written");
+            tracing::error!(?violations, "not writing claims that break the rules");
             return (Vec::new(), None);
         }
         let Claims { shares, writes } = claims;
         self.publish(shares);
-        (writes, lasts)
+        (writes, due)
     }
 
-    /// Wakes those whose share changed.
+    /// Queues the SchedExts whose share changed.
     fn publish(&self, shares: Shares) {
         let before = self.shares.borrow().clone();
         let changed: Vec<_> = shares
@@ -154,46 +160,51 @@ impl Claimer {
         }
     }
 
-    /// One line tells of all that were not taken: a missing right concerns every node. Thousands
-    /// may be left when the wish to stop comes: those that are not begun stay for the next manager.
-    async fn write_all(&self, writes: Vec<LabelWrite>, patience: &mut Patience, mut stop: Stop) {
+    /// Logs one line for all failures, because a missing permission concerns every node. When a stop
+    /// is requested, writes that have not started are left to the next manager.
+    async fn write_all(
+        &self,
+        writes: Vec<LabelWrite>,
+        refused: &mut RefusedLabels,
+        mut stop: Stop,
+    ) {
         let count = writes.len();
-        let answers: Vec<_> = stream::iter(writes)
-            .take_until(std::pin::pin!(stop.asked()))
+        let results: Vec<_> = stream::iter(writes)
+            .take_until(std::pin::pin!(stop.requested()))
             .map(|write| async move {
-                let answer = self.write(&write).await;
-                (write, answer)
+                let result = self.write(&write).await;
+                (write, result)
             })
-            .buffer_unordered(AT_ONCE)
+            .buffer_unordered(CONCURRENT_WRITES)
             .collect()
             .await;
         let now = Instant::now();
         let mut written = 0;
-        let mut refused = Vec::new();
-        for (write, answer) in answers {
-            match answer {
-                Ok(Written::Taken) => {
+        let mut errors = Vec::new();
+        for (write, result) in results {
+            match result {
+                Ok(LabelResult::Written) => {
                     written += 1;
-                    patience.taken(&write.node);
+                    refused.succeeded(&write.node);
                 }
-                Ok(Written::NodeGone) => patience.refused(write, now),
+                Ok(LabelResult::NodeGone) => refused.failed(write, now),
                 Err(error) => {
-                    refused.push((write.node.clone(), error));
-                    patience.refused(write, now);
+                    errors.push((write.node.clone(), error));
+                    refused.failed(write, now);
                 }
             }
         }
-        if let Some((node, error)) = refused.first() {
-            let error = crate::retry::chain(error);
-            let refused = refused.len();
-            tracing::warn!(%node, refused, "cannot write the owner label: {error}");
+        if let Some((node, error)) = errors.first() {
+            let error = chain(error);
+            let failed = errors.len();
+            tracing::warn!(%node, failed, "cannot write the owner label: {error}");
         }
         if written > 0 {
-            tracing::info!(written, of = count, "owner labels");
+            tracing::info!(written, of = count, "wrote owner labels");
         }
     }
 
-    async fn write(&self, write: &LabelWrite) -> Result<Written, WriteError> {
+    async fn write(&self, write: &LabelWrite) -> Result<LabelResult, WriteError> {
         let LabelWrite { node, from, to } = write;
         let name = node.to_string();
         let body = patch(
@@ -204,60 +215,60 @@ impl Claimer {
             .header(header::CONTENT_TYPE, "application/json-patch+json")
             .body(body.to_string().into_bytes())
             .map_err(|error| WriteError::Api(Box::new(kube::Error::HttpError(error))))?;
-        let made: Made = match self.leadership.write(self.client.request(request)).await {
-            // The watch says so any moment.
-            Err(error) if error.status() == Some(404) => return Ok(Written::NodeGone),
-            made => made?,
+        let response: NodeResponse = match self.leadership.write(self.client.request(request)).await
+        {
+            // The watch reports the deletion shortly.
+            Err(error) if error.status() == Some(404) => return Ok(LabelResult::NodeGone),
+            response => response?,
         };
         let Some(before) = self.stores.nodes.get(&node_key(node)) else {
-            return Ok(Written::NodeGone);
+            return Ok(LabelResult::NodeGone);
         };
-        // Remembered at once, so that the next round does not write it again.
-        let Made { metadata } = made;
+        // Stored at once, so that the next round does not write it again.
+        let NodeResponse { metadata } = response;
         let labels = metadata.labels;
         self.stores.nodes.put(
+            Source::OwnWrite,
             &metadata.resource_version,
             Node {
                 labels,
                 ..Node::clone(&before)
             },
         );
-        Ok(Written::Taken)
+        Ok(LabelResult::Written)
     }
 }
 
-/// Whoever does not see every scheduler's pod cannot tell somebody else's scheduler.
-fn overlook_foreign(looks: &mut Looks) {
-    if let Some(Standing::Barred(Bar::Foreign(_))) = looks.standing {
-        looks.standing = Some(Standing::Free);
+/// A manager that does not see all pods cannot recognize a foreign scheduler.
+fn ignore_foreign(view: &mut NodeView) {
+    if let Some(Eligibility::Excluded(ExclusionReason::Foreign(_))) = view.eligibility {
+        view.eligibility = Some(Eligibility::Eligible);
     }
 }
 
-/// What became of a label.
+/// The result of a label write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Written {
-    /// It is there.
-    Taken,
-    /// There is no such node any more.
+enum LabelResult {
+    Written,
     NodeGone,
 }
 
-/// What the API server answers.
+/// The fields of the API server's response that are stored.
 #[derive(Debug, Deserialize)]
-struct Made {
-    metadata: MadeMetadata,
+struct NodeResponse {
+    metadata: ResponseMetadata,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct MadeMetadata {
+struct ResponseMetadata {
     resource_version: String,
     #[serde(default)]
     labels: BTreeMap<String, String>,
 }
 
-/// A JSON patch that fails unless the label still says what was seen. Every node has labels: kubelet
-/// writes some.
+/// A JSON patch that fails if the label has changed. `/metadata/labels` always exists, because
+/// kubelet sets labels on every node.
 fn patch(from: Option<&str>, to: Option<&str>) -> Value {
     let path = format!(
         "/metadata/labels/{}",
@@ -276,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_is_written_only_over_what_was_seen() {
+    fn a_label_is_written_only_over_the_observed_value() {
         let path = "/metadata/labels/sked.schedkit.io~1owner";
         assert_eq!(
             patch(None, Some("a")),

@@ -1,67 +1,64 @@
-//! One SchedExt after the other: observe → plan → check → apply → report.
+//! Reconciles one SchedExt: observe → plan → check → apply → write status.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sked_plan::check::{Violation, check_plan};
-use sked_plan::plan::{Outcome, plan, status};
+use sked_plan::plan::{Outcome, plan};
+use sked_plan::share::Shares;
+use sked_plan::status::status;
 use sked_plan::{ObjectKey, Observed};
 use tokio::sync::watch;
 use tracing::Instrument;
 
-use crate::apply::{Applier, ApplyError};
-use crate::claims::Shares;
-use crate::count;
-use crate::images::Floors;
-use crate::metrics::{Ended, Metrics};
-use crate::observe::{Sight, observe};
-use crate::queue::Queue;
-use crate::report::{ReportError, Reporter};
-use crate::retry::{Retry, chain};
+use crate::error_chain::chain;
+use crate::manager::apply::{Applier, ApplyError};
+use crate::manager::counts;
+use crate::manager::images::MinKernels;
+use crate::manager::metrics::{Metrics, ReconcileResult};
+use crate::manager::observe::{Observation, Sources, observe};
+use crate::manager::queue::Queue;
+use crate::manager::status_writer::{StatusWriteError, StatusWriter};
+use crate::manager::stores::Stores;
+use crate::manager::wake::GATHER;
+use crate::manager::worker;
+use crate::manager::write_error::Retry;
 use crate::stop::Stop;
-use crate::stores::Stores;
-use crate::wake::GATHER;
-use crate::worker;
 
-/// Works on SchedExts.
 pub(crate) struct Controller {
     pub(crate) stores: Arc<Stores>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) shares: watch::Receiver<Arc<Shares>>,
-    pub(crate) floors: Arc<Floors>,
+    pub(crate) min_kernels: Arc<MinKernels>,
     pub(crate) applier: Applier,
-    pub(crate) reporter: Reporter,
+    pub(crate) status_writer: StatusWriter,
     pub(crate) metrics: Arc<Metrics>,
 }
 
-/// Whether there is more to do.
+/// When to reconcile again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Until something changes.
-    Rest,
-    /// After a moment, when what was written has had its effect.
-    Look,
-    /// After this long, when something that should have happened has not.
-    At(Duration),
+    /// When something changes.
+    OnChange,
+    /// After a moment, when the writes have had their effect.
+    AfterWrite,
+    /// After this long, at the next deadline.
+    After(Duration),
 }
 
-/// Why a SchedExt is not as it should be.
+/// Why a reconciliation failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// A write to a DaemonSet.
     #[error(transparent)]
     Apply(#[from] ApplyError),
-    /// A write to the status.
     #[error(transparent)]
-    Report(#[from] ReportError),
-    /// The planner broke its own rules.
-    #[error("the plan breaks the rules and is not carried out, please report it: {0:?}")]
+    Report(#[from] StatusWriteError),
+    #[error("the plan breaks a rule and is not executed; this is a bug, please report it: {0:?}")]
     Violations(Vec<Violation>),
 }
 
 impl Error {
-    /// When to try again.
     pub(crate) fn retry(&self) -> Retry {
         match self {
             Self::Apply(error) => error.source.retry(),
@@ -70,7 +67,7 @@ impl Error {
         }
     }
 
-    /// In a word.
+    /// A short reason for logs.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Apply(error) => error.source.reason(),
@@ -80,15 +77,14 @@ impl Error {
     }
 }
 
-/// When to look again by ourselves.
 fn next(observed: &Observed) -> Next {
     let due = sked_plan::status::due(observed);
     let wait = due.and_then(|due| Duration::try_from(due.duration_since(observed.now)).ok());
-    wait.map_or(Next::Rest, Next::At)
+    wait.map_or(Next::OnChange, Next::After)
 }
 
 impl Controller {
-    /// Works, on several at a time, until asked to stop.
+    /// Reconciles several SchedExts concurrently until a stop is requested.
     pub(crate) async fn run(self: Arc<Self>, concurrency: NonZeroUsize, stop: Stop) {
         let queue = Arc::clone(&self.queue);
         let work = move |key: ObjectKey| {
@@ -102,19 +98,19 @@ impl Controller {
     async fn work(&self, key: &ObjectKey) {
         let begin = Instant::now();
         let result = self.reconcile(key).await;
-        let ended = match &result {
-            Ok(Next::Rest) => Ended::success,
-            Ok(Next::Look | Next::At(_)) => Ended::requeue_after,
-            Err(_) => Ended::error,
+        let outcome = match &result {
+            Ok(Next::OnChange) => ReconcileResult::success,
+            Ok(Next::AfterWrite | Next::After(_)) => ReconcileResult::requeue_after,
+            Err(_) => ReconcileResult::error,
         };
-        self.metrics.reconciled(ended, begin.elapsed());
+        self.metrics.reconciled(outcome, begin.elapsed());
         match result {
             Ok(next) => {
                 self.queue.succeeded(key);
                 match next {
-                    Next::Rest => {}
-                    Next::Look => self.queue.after(key, GATHER),
-                    Next::At(delay) => self.queue.after(key, delay),
+                    Next::OnChange => {}
+                    Next::AfterWrite => self.queue.after(key, GATHER),
+                    Next::After(delay) => self.queue.after(key, delay),
                 }
             }
             Err(error) => self.failed(key, &error),
@@ -122,26 +118,24 @@ impl Controller {
         self.queue.done(key);
     }
 
-    /// One SchedExt, once.
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, Error> {
         let observed = match self.observe(key) {
-            Sight::Gone | Sight::Unclaimed => return Ok(Next::Rest),
-            Sight::Unreadable(unreadable) => {
-                self.reporter.unreadable(&unreadable).await?;
-                return Ok(Next::Rest);
+            Observation::Gone | Observation::Unclaimed => return Ok(Next::OnChange),
+            Observation::Unreadable(unreadable) => {
+                self.status_writer.write_unreadable(&unreadable).await?;
+                return Ok(Next::OnChange);
             }
-            Sight::Clear(observed) => observed,
+            Observation::Complete(observed) => observed,
         };
-        let mut plan = plan(&observed);
+        let plan = plan(&observed);
         let violations = check_plan(&observed, &plan);
         if !violations.is_empty() {
             return Err(Error::Violations(violations));
         }
-        self.applier.forgo(&mut plan, &observed);
         let failed = match self.applier.apply(&plan.steps).await {
             Ok(0) => None,
-            // What was written shows its effect in a moment: then its status is one write, not two.
-            Ok(_) => return Ok(Next::Look),
+            // The effect of the writes shows in a moment: waiting for it makes one status write of two.
+            Ok(_) => return Ok(Next::AfterWrite),
             Err(error) if error.source.retry() == Retry::Backoff => Some(error),
             Err(error) => return Err(error.into()),
         };
@@ -149,19 +143,27 @@ impl Controller {
             failure: failed.as_ref().map(ApplyError::failure),
         };
         let status = status(&observed, &plan, &outcome);
-        self.reporter.report(&observed.schedext, &status).await?;
+        self.status_writer
+            .write_status(&observed.schedext, &status)
+            .await?;
         let before = observed.schedext.status.as_ref();
         self.metrics
-            .ejected(key, count::newly_ejected(before, &status));
+            .ejected(key, counts::newly_ejected(before, &status));
         match failed {
             Some(error) => Err(error.into()),
             None => Ok(next(&observed)),
         }
     }
 
-    fn observe(&self, key: &ObjectKey) -> Sight {
+    fn observe(&self, key: &ObjectKey) -> Observation {
         let shares = Arc::clone(&self.shares.borrow());
-        observe(&self.stores, &shares, &self.floors, key)
+        let sources = Sources {
+            stores: &self.stores,
+            shares: &shares,
+            min_kernels: &self.min_kernels,
+            applier: &self.applier,
+        };
+        observe(&sources, key)
     }
 
     fn failed(&self, key: &ObjectKey, error: &Error) {

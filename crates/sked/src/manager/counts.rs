@@ -1,15 +1,15 @@
-//! SchedExts and nodes by state, counted when somebody looks at the metrics; and what a status has
-//! more of than the one before.
+//! Counts for the metrics: SchedExts and nodes by state, computed at each scrape, and ejections,
+//! computed from two statuses.
 
 use std::collections::BTreeSet;
 
 use sked_api::{ConditionType, Counts, SchedExt, SchedExtStatus};
 use sked_plan::{ObjectKey, OwnerId};
 
-use crate::metrics::NodesOf;
-use crate::stores::{Kept, Stores};
+use crate::manager::metrics::NodesOf;
+use crate::manager::stores::{Stored, Stores};
 
-/// By what their conditions say; one state each, the worst first.
+/// By their conditions; each counts once, with its worst state.
 pub(crate) fn schedexts(stores: &Stores) -> Vec<(&'static str, usize)> {
     let mut counts = [
         ("unreadable", 0),
@@ -46,7 +46,7 @@ fn state(schedext: &SchedExt) -> &'static str {
     state.map_or("unknown", |(_, state)| state)
 }
 
-/// By their owner label: owned, free, or reserved for another reason.
+/// By their owner label: owned, free or reserved.
 pub(crate) fn nodes(stores: &Stores) -> Vec<(&'static str, usize)> {
     let [mut free, mut owned, mut reserved] = [0; 3];
     for node in stores.nodes.all() {
@@ -60,21 +60,21 @@ pub(crate) fn nodes(stores: &Stores) -> Vec<(&'static str, usize)> {
     vec![("free", free), ("owned", owned), ("reserved", reserved)]
 }
 
-/// Every SchedExt, whether it can be read or not.
+/// All SchedExts, also those that cannot be parsed.
 pub(crate) fn names(stores: &Stores) -> BTreeSet<ObjectKey> {
     let seen = stores.schedexts.all();
     seen.iter().map(|seen| seen.key()).collect()
 }
 
-/// How many kernels have thrown the scheduler out since the status before. A node counts until its
-/// kernel runs the scheduler again, so each time that one is thrown out it counts anew.
+/// How many kernels ejected the scheduler between two statuses. `counts.ejected` has a node until its
+/// kernel runs the scheduler again, so every ejection makes it rise.
 pub(crate) fn newly_ejected(before: Option<&SchedExtStatus>, after: &SchedExtStatus) -> u64 {
     let ejected = |status: &SchedExtStatus| status.counts.map_or(0, |counts| counts.ejected);
     let rise = ejected(after) - before.map_or(0, ejected);
     u64::try_from(rise).unwrap_or(0)
 }
 
-/// Each SchedExt's nodes by what became of them, as its status says.
+/// Each SchedExt's nodes by state, from its status.
 pub(crate) fn nodes_of(stores: &Stores) -> Vec<NodesOf> {
     let mut found = Vec::new();
     for seen in stores.schedexts.all() {

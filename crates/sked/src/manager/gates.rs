@@ -1,8 +1,7 @@
-//! Readiness gates: each scheduler's pod is told what its node's kernel says. A loop of its own
-//! beside the SchedExts' reconciliation, because a gate must not wait for the thousand others of
-//! its SchedExt, and nobody's status for a thousand gates.
+//! Writes the readiness gates of schedulers' pods. It runs beside the reconciliation of SchedExts:
+//! a gate must not wait for the other pods of its SchedExt, and no status for thousands of gates.
 //!
-//! What is not known leaves a gate as it is.
+//! An unknown kernel state leaves a gate as it is.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -13,28 +12,27 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Client;
 use serde_json::{Value, json};
 use sked_api::label;
-use sked_plan::node_state::{Verdict, node_state, verdict};
+use sked_plan::node_state::{GateUpdate, gate_update, node_state};
 use sked_plan::{LivePod, ObjectKey};
 
-use crate::leadership::{Leadership, WriteError};
-use crate::observe::{kernel_of, names_for};
-use crate::queue::Queue;
-use crate::retry::{Retry, chain};
+use crate::error_chain::chain;
+use crate::manager::leadership::Leadership;
+use crate::manager::observe::{kernel_of, names_for};
+use crate::manager::queue::Queue;
+use crate::manager::stores::{Decoded, Source, Stores, Watched, node_key};
+use crate::manager::worker;
+use crate::manager::write_error::{Retry, WriteError};
 use crate::stop::Stop;
-use crate::stores::{Seen, Stores, Watched};
-use crate::worker;
 
-/// Keeps the gates.
-pub(crate) struct Gatekeeper {
+pub(crate) struct GateWriter {
     pub(crate) client: Client,
     pub(crate) leadership: Leadership,
     pub(crate) stores: Arc<Stores>,
-    /// Pods to look at.
     pub(crate) queue: Arc<Queue>,
 }
 
-impl Gatekeeper {
-    /// Works until asked to stop.
+impl GateWriter {
+    /// Runs until a stop is requested.
     pub(crate) async fn run(self: Arc<Self>, concurrency: NonZeroUsize, stop: Stop) {
         let queue = Arc::clone(&self.queue);
         let work = move |key: ObjectKey| {
@@ -45,7 +43,7 @@ impl Gatekeeper {
     }
 
     async fn work(&self, key: &ObjectKey) {
-        match self.keep(key).await {
+        match self.update(key).await {
             Ok(()) => self.queue.succeeded(key),
             Err(error) => match error.retry() {
                 Retry::Never => {}
@@ -60,8 +58,7 @@ impl Gatekeeper {
         self.queue.done(key);
     }
 
-    /// One gate, once.
-    async fn keep(&self, key: &ObjectKey) -> Result<(), WriteError> {
+    async fn update(&self, key: &ObjectKey) -> Result<(), WriteError> {
         let Some(pod) = self.stores.pods.get(key) else {
             return Ok(());
         };
@@ -71,15 +68,15 @@ impl Gatekeeper {
         let names = names_for(&self.stores, &pod);
         let kernel = kernel_of(&self.stores, node);
         let state = node_state(&pod, &kernel, names.of(&pod));
-        let Some(verdict) = verdict(&pod, &state) else {
+        let Some(update) = gate_update(&pod, &state) else {
             return Ok(());
         };
-        let report = self.stores.reports.get(&crate::stores::node_key(node));
-        // By the node's own clock, as the container's start is, where there is a report.
+        let report = self.stores.reports.get(&node_key(node));
+        // The node's clock, as for the container's start, if there is a report.
         let since = report.and_then(|seen| seen.report.since);
         let since = since.unwrap_or_else(Timestamp::now);
-        match self.write(&pod, &verdict, since).await {
-            // Gone, or another of the same name: the watch says so any moment.
+        match self.write(&pod, &update, since).await {
+            // The pod is gone or was replaced: the watch reports it shortly.
             Err(error) if matches!(error.status(), Some(404 | 409)) => Ok(()),
             written => written,
         }
@@ -88,7 +85,7 @@ impl Gatekeeper {
     async fn write(
         &self,
         pod: &LivePod,
-        verdict: &Verdict,
+        update: &GateUpdate,
         since: Timestamp,
     ) -> Result<(), WriteError> {
         let ObjectKey { namespace, name } = &pod.key;
@@ -98,25 +95,26 @@ impl Gatekeeper {
                 header::CONTENT_TYPE,
                 "application/strategic-merge-patch+json",
             )
-            .body(patch(pod, verdict, since).to_string().into_bytes())
+            .body(patch(pod, update, since).to_string().into_bytes())
             .map_err(|error| WriteError::Api(Box::new(kube::Error::HttpError(error))))?;
-        let made: Seen<LivePod> = self.leadership.write(self.client.request(request)).await?;
-        let version = made.meta.resource_version.unwrap_or_default();
-        // Remembered at once, so that what the watch tells of it is no news.
-        if let Some(pod) = LivePod::read(made.wire) {
-            self.stores.pods.put(&version, pod);
+        let response: Decoded<LivePod> =
+            self.leadership.write(self.client.request(request)).await?;
+        let version = response.meta.resource_version.unwrap_or_default();
+        // Stored at once, so that the watch's event for it is no change.
+        if let Some(pod) = LivePod::read(response.raw) {
+            self.stores.pods.put(Source::OwnWrite, &version, pod);
         }
         Ok(())
     }
 }
 
-/// Only of this life of the pod.
-fn patch(pod: &LivePod, verdict: &Verdict, since: Timestamp) -> Value {
-    let Verdict {
+/// The uid makes the patch fail if another pod has the name by now.
+fn patch(pod: &LivePod, update: &GateUpdate, since: Timestamp) -> Value {
+    let GateUpdate {
         attached,
         reason,
         message,
-    } = verdict;
+    } = update;
     let whole = Timestamp::from_second(since.as_second()).unwrap_or(since);
     let condition = json!({
         "type": label::ATTACHED_GATE,

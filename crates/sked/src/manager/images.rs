@@ -1,20 +1,19 @@
-//! What images say of themselves: the oldest kernel that each asks for. Read from their registries,
-//! without credentials, and only with `--read-images`: the manager then connects to whatever host
-//! a SchedExt names, and to those that its registry names in turn.
+//! Reads the minimum kernel of images from their registries, without credentials, and only with
+//! `--read-images`: the manager then connects to every host that a SchedExt names, and to hosts
+//! that those registries redirect to.
 //!
 //! ```text
-//! SchedExts ─▶ images that are named ─due▶ registry ─▶ Floors ─changed▶ queue: those that name it
+//! SchedExts ─▶ named images ─due▶ registry ─▶ MinKernels ─changed▶ queue: the SchedExts that name it
 //! ```
 //!
-//! An image that cannot be read is not known, and nothing follows from that. What this manager knew
-//! of it before stays: a registry's trouble is not the image's. Of an image for several platforms
-//! the one for the manager's own speaks for all.
+//! Nothing follows from an image that cannot be read; what was read of it before stays valid. Of an
+//! image for several platforms the one for the manager's platform counts for all.
 //!
-//! One after the other, each with an end and a client of its own: whatever a registry sends is held
-//! once, and nothing of it is kept. Those that could not be read before come last, so that nobody's
-//! dead registry keeps another's image waiting.
+//! Images are read one after the other, each with a timeout and a client of its own, so that the
+//! memory for one response is needed once. Images that failed before come last, so that an
+//! unreachable registry does not delay other images.
 
-mod floors;
+mod min_kernels;
 mod registries;
 
 use std::collections::HashSet;
@@ -30,54 +29,53 @@ use sked_plan::part::parts;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::queue::Queue;
-use crate::retry::chain;
+use crate::error_chain::chain;
+use crate::manager::queue::Queue;
+use crate::manager::stores::{Stored, Stores};
 use crate::stop::Stop;
-use crate::stores::{Kept, Stores};
 
-use floors::{Next, Read};
+use min_kernels::{ImageInfo, NextRead};
 
-pub(crate) use floors::Floors;
+pub(crate) use min_kernels::MinKernels;
 pub(crate) use registries::{RegistriesError, registries};
 
 /// For one image.
-const LONGEST_READ: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A registry that does not come to an end.
 #[derive(Debug, thiserror::Error)]
-#[error("its registry took longer than {0:?}")]
-struct Slow(Duration);
+#[error("its registry did not respond within {0:?}")]
+struct Timeout(Duration);
 
-/// Reads images that SchedExts name.
-pub(crate) struct Reader {
+/// Reads the images that SchedExts name.
+pub(crate) struct ImageReader {
     pub(crate) registry: Settings,
     pub(crate) stores: Arc<Stores>,
     pub(crate) queue: Arc<Queue>,
-    pub(crate) floors: Arc<Floors>,
-    /// Somebody may name another image.
-    pub(crate) news: Arc<Notify>,
+    pub(crate) min_kernels: Arc<MinKernels>,
+    /// Notified when a SchedExt may name another image.
+    pub(crate) changed: Arc<Notify>,
 }
 
-impl Reader {
-    /// Works until asked to stop. What is being read then is dropped: nothing depends on it.
+impl ImageReader {
+    /// Runs until a stop is requested. A read in progress is dropped: nothing depends on it.
     pub(crate) async fn run(&self, mut stop: Stop) {
         tokio::select! {
-            () = self.read_for_ever() => {}
-            () = stop.asked() => {}
+            () = self.read_forever() => {}
+            () = stop.requested() => {}
         }
     }
 
-    async fn read_for_ever(&self) {
+    async fn read_forever(&self) {
         loop {
-            let news = self.news.notified();
+            let changed = self.changed.notified();
             let named = self.named();
-            self.floors.keep_only(&named);
-            match self.floors.next(&named, Instant::now()) {
-                Next::Read(image) => self.read(image).await,
-                Next::At(due) => {
-                    let _ = tokio::time::timeout_at(due, news).await;
+            self.min_kernels.keep_only(&named);
+            match self.min_kernels.next(&named, Instant::now()) {
+                NextRead::Now(image) => self.read(image).await,
+                NextRead::At(due) => {
+                    let _ = tokio::time::timeout_at(due, changed).await;
                 }
-                Next::Rest => news.await,
+                NextRead::OnChange => changed.await,
             }
         }
     }
@@ -90,47 +88,50 @@ impl Reader {
             .collect()
     }
 
-    /// One image, once. Said once for all attempts in a row: the next ones fail alike.
+    /// Only the first of several failures in a row is logged.
     async fn read(&self, image: String) {
-        let asked = tokio::time::timeout(LONGEST_READ, self.ask(&image)).await;
-        let read = match asked.unwrap_or_else(|_| Err(Slow(LONGEST_READ).into())) {
-            Ok(read) => Some(read),
+        let read = tokio::time::timeout(TIMEOUT, self.fetch(&image)).await;
+        let info = match read.unwrap_or_else(|_| Err(Timeout(TIMEOUT).into())) {
+            Ok(info) => Some(info),
             Err(error) => {
-                if !self.floors.has_failed(&image) {
+                if !self.min_kernels.has_failed(&image) {
                     tracing::info!(
                         image,
-                        "cannot be read, so which kernels it asks for is not known: {}",
+                        "the image cannot be read, so its minimum kernel is unknown: {}",
                         chain(&*error)
                     );
                 }
                 None
             }
         };
-        if self.floors.remember(&image, read, Instant::now()) {
-            self.wake(&image);
+        if self.min_kernels.record(&image, info, Instant::now()) {
+            self.queue_users_of(&image);
         }
     }
 
-    async fn ask(&self, image: &str) -> Result<Read, Box<dyn std::error::Error + Send + Sync>> {
+    async fn fetch(
+        &self,
+        image: &str,
+    ) -> Result<ImageInfo, Box<dyn std::error::Error + Send + Sync>> {
         let parsed: ImageRef = image.parse()?;
         let registry = Client::new(self.registry.clone());
         let info = info(&registry, &parsed, &Platform::this_machine()).await?;
         let label = info.labels.kernel_min_version.unwrap_or_default();
-        let floor = match KernelFloor::parse(&label) {
+        let min_kernel = match KernelFloor::parse(&label) {
             KernelFloor::Release(release) => Some(release),
             KernelFloor::Unstated => None,
             KernelFloor::Strange(text) => {
-                tracing::info!(image, "asks for the kernel {text:?}, which is none");
+                tracing::info!(image, "the minimum kernel {text:?} is no kernel release");
                 None
             }
         };
-        Ok(Read {
-            floor,
-            is_fixed: parsed.digest().is_some(),
+        Ok(ImageInfo {
+            min_kernel,
+            is_immutable: parsed.digest().is_some(),
         })
     }
 
-    fn wake(&self, image: &str) {
+    fn queue_users_of(&self, image: &str) {
         for seen in self.stores.schedexts.all() {
             let names =
                 |schedext: &Arc<SchedExt>| parts(schedext).any(|part| part.sched() == image);

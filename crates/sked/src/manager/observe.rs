@@ -1,5 +1,4 @@
-//! From the stores to what the planner looks at. Reads only; the clock is read here and nowhere
-//! else on this way.
+//! Builds the planner's input from the stores. It reads the clock, so that the planner need not.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -7,45 +6,58 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use schedkit_core::KernelRelease;
 use sked_api::SchedExt;
-use sked_plan::kernel::{Kernel, Silence, kernel};
-use sked_plan::names::Names;
+use sked_plan::eligibility::{Eligibility, eligibility};
+use sked_plan::kernel_state::{KernelState, UnknownReason, kernel_state};
+use sked_plan::learned_names::LearnedNames;
 use sked_plan::observed::Refusal;
 use sked_plan::part::{parts, uid};
-use sked_plan::standing::{Standing, standing};
+use sked_plan::share::Shares;
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed};
 
-use crate::claims::Shares;
-use crate::images::Floors;
-use crate::stores::{SchedExtSeen, Stores, Unreadable, node_key};
+use crate::manager::apply::Applier;
+use crate::manager::images::MinKernels;
+use crate::manager::stores::{SchedExtEntry, Stores, Unreadable, node_key};
 
-/// What there is to see of one SchedExt.
+/// What the stores have about one SchedExt.
 #[derive(Debug)]
-pub(crate) enum Sight {
-    /// It is gone, or is going: the garbage collector does the rest.
+pub(crate) enum Observation {
+    /// It does not exist or is being deleted: the garbage collector does the rest.
     Gone,
-    /// Nobody has worked out yet which nodes are its: the claims will wake it.
+    /// The claims have not computed its share yet; they queue it when they have.
     Unclaimed,
-    /// It cannot be read.
+    /// Its spec cannot be parsed.
     Unreadable(Unreadable),
-    /// Everything.
-    Clear(Box<Observed>),
+    Complete(Box<Observed>),
 }
 
-/// Everything about one SchedExt.
-pub(crate) fn observe(stores: &Stores, shares: &Shares, floors: &Floors, key: &ObjectKey) -> Sight {
+/// Where [`observe`] reads from.
+pub(crate) struct Sources<'a> {
+    pub(crate) stores: &'a Stores,
+    pub(crate) shares: &'a Shares,
+    pub(crate) min_kernels: &'a MinKernels,
+    pub(crate) applier: &'a Applier,
+}
+
+pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
+    let Sources {
+        stores,
+        shares,
+        min_kernels,
+        applier,
+    } = *sources;
     let seen = stores.schedexts.get(key);
     let schedext = match seen.as_deref() {
-        None => return Sight::Gone,
-        Some(SchedExtSeen::Unreadable(unreadable)) => {
-            return Sight::Unreadable(unreadable.clone());
+        None => return Observation::Gone,
+        Some(SchedExtEntry::Unreadable(unreadable)) => {
+            return Observation::Unreadable(unreadable.clone());
         }
-        Some(SchedExtSeen::Read { schedext, .. }) => Arc::clone(schedext),
+        Some(SchedExtEntry::Read { schedext, .. }) => Arc::clone(schedext),
     };
     if schedext.metadata.deletion_timestamp.is_some() {
-        return Sight::Gone;
+        return Observation::Gone;
     }
     let Some(share) = shares.get(&uid(&schedext)).cloned() else {
-        return Sight::Unclaimed;
+        return Observation::Unclaimed;
     };
     let daemonsets = daemonsets(stores, &schedext);
     let ours = || {
@@ -58,15 +70,16 @@ pub(crate) fn observe(stores: &Stores, shares: &Shares, floors: &Floors, key: &O
     let nodes = pods.iter().filter_map(|pod| pod.node.clone());
     let kernels = nodes.map(|node| (node.clone(), kernel_of(stores, &node)));
     let kernels: BTreeMap<_, _> = kernels.collect();
-    let floors = floors.of(&schedext);
-    Sight::Clear(Box::new(Observed {
-        releases: match floors.is_empty() {
+    let min_kernels = min_kernels.of(&schedext);
+    Observation::Complete(Box::new(Observed {
+        releases: match min_kernels.is_empty() {
             true => BTreeMap::new(),
             false => releases(stores, &kernels),
         },
-        floors,
+        min_kernels,
         kernels,
         pods,
+        futile: applier.futile_replaces(ours().map(|live| &**live)),
         refusals: ours().filter_map(|live| refusal(stores, live)).collect(),
         daemonsets,
         share,
@@ -75,74 +88,73 @@ pub(crate) fn observe(stores: &Stores, shares: &Shares, floors: &Floors, key: &O
     }))
 }
 
-/// The releases of these kernels, of those that can be believed.
+/// The releases of those kernels that have a trusted report.
 fn releases(
     stores: &Stores,
-    kernels: &BTreeMap<NodeName, Kernel>,
+    kernels: &BTreeMap<NodeName, KernelState>,
 ) -> BTreeMap<NodeName, KernelRelease> {
-    let believed = kernels
+    let known = kernels
         .iter()
-        .filter(|(_, kernel)| !matches!(kernel, Kernel::Unknown(_)));
+        .filter(|(_, kernel)| !matches!(kernel, KernelState::Unknown(_)));
     let release = |node: &NodeName| {
         let seen = stores.reports.get(&node_key(node))?;
         seen.report.release.as_ref()?.parse().ok()
     };
-    believed
+    known
         .filter_map(|(node, _)| Some((node.clone(), release(node)?)))
         .collect()
 }
 
-/// What a node's kernel says.
-pub(crate) fn kernel_of(stores: &Stores, node: &NodeName) -> Kernel {
+pub(crate) fn kernel_of(stores: &Stores, node: &NodeName) -> KernelState {
     let key = node_key(node);
     let Some(known) = stores.nodes.get(&key) else {
-        return Kernel::Unknown(Silence::NoReport);
+        return KernelState::Unknown(UnknownReason::NoReport);
     };
     let seen = stores.reports.get(&key);
     let report = seen.as_ref().map(|seen| &seen.report);
     let ready = stores.agents.on(node).iter().any(|agent| agent.ready);
-    kernel(&known, report, ready)
+    kernel_state(&known, report, ready)
 }
 
-/// What a pod's scheduler is called, as far as it was learned.
-pub(crate) fn names_for(stores: &Stores, pod: &LivePod) -> Names {
-    let mut names = Names::default();
+/// The learned scheduler names of a pod's DaemonSet.
+pub(crate) fn names_for(stores: &Stores, pod: &LivePod) -> LearnedNames {
+    let mut names = LearnedNames::default();
     for live in stores.daemonsets.group(&pod.daemonset) {
         learn(stores, &live, &mut names);
     }
     names
 }
 
-/// What a node looks like at this moment.
+/// A node as it is at this moment.
 #[derive(Clone, Debug)]
-pub(crate) struct Looks {
+pub(crate) struct NodeView {
     pub(crate) node: Arc<Node>,
-    /// What it is good for; nothing when its kernel is not known.
-    pub(crate) standing: Option<Standing>,
-    /// Whether any pod of ours is there or on its way.
+    /// `None` while its kernel is unknown.
+    pub(crate) eligibility: Option<Eligibility>,
+    /// Whether any pod of ours is or will be there.
     pub(crate) has_pods: bool,
 }
 
-/// What each node is good for, as it looks at this moment; see [`crate::claims`] for what lasts.
-pub(crate) fn standings(stores: &Stores) -> Vec<Looks> {
-    let mut names = Names::default();
+/// The eligibility of all nodes, not debounced; see [`crate::manager::claims`].
+pub(crate) fn node_views(stores: &Stores) -> Vec<NodeView> {
+    let mut names = LearnedNames::default();
     for live in stores.daemonsets.all() {
         learn(stores, &live, &mut names);
     }
-    let standing = |node: Arc<Node>| {
+    let eligibility = |node: Arc<Node>| {
         let pods = stores.pods.on(&node.name);
         let has_pods = !pods.is_empty();
         let pods = pods.iter().map(|pod| (&**pod, names.of(pod).cloned()));
-        Looks {
-            standing: standing(&kernel_of(stores, &node.name), pods),
+        NodeView {
+            eligibility: eligibility(&kernel_of(stores, &node.name), pods),
             node,
             has_pods,
         }
     };
-    stores.nodes.all().into_iter().map(standing).collect()
+    stores.nodes.all().into_iter().map(eligibility).collect()
 }
 
-fn learn(stores: &Stores, live: &LiveDaemonSet, names: &mut Names) {
+fn learn(stores: &Stores, live: &LiveDaemonSet, names: &mut LearnedNames) {
     let Some(controller) = &live.controller else {
         return;
     };
@@ -153,8 +165,7 @@ fn learn(stores: &Stores, live: &LiveDaemonSet, names: &mut Names) {
     }
 }
 
-/// Everything that decides who owns which node.
-pub(crate) fn fleet(stores: &Stores, standing: BTreeMap<NodeName, Standing>) -> Fleet {
+pub(crate) fn fleet(stores: &Stores, eligibility: BTreeMap<NodeName, Eligibility>) -> Fleet {
     let seen = stores.schedexts.all();
     let schedexts: Vec<_> = seen
         .iter()
@@ -171,11 +182,11 @@ pub(crate) fn fleet(stores: &Stores, standing: BTreeMap<NodeName, Standing>) -> 
         daemonsets,
         nodes: stores.nodes.all(),
         pods: stores.pods.all(),
-        standing,
+        eligibility,
     }
 }
 
-/// Those that it controls, and those of the names that it needs.
+/// Those that the SchedExt controls, and those whose names it needs.
 fn daemonsets(stores: &Stores, schedext: &SchedExt) -> Vec<Arc<LiveDaemonSet>> {
     let mut found = stores.daemonsets.group(&uid(schedext));
     for part in parts(schedext) {
@@ -188,7 +199,7 @@ fn daemonsets(stores: &Stores, schedext: &SchedExt) -> Vec<Arc<LiveDaemonSet>> {
     found
 }
 
-/// The latest word on why a DaemonSet's pods are not made.
+/// The latest refusal of a DaemonSet's pods.
 fn refusal(stores: &Stores, live: &LiveDaemonSet) -> Option<Refusal> {
     let seen = stores.refusals.group(&live.uid);
     let latest = seen.iter().max_by_key(|seen| seen.refusal.at)?;

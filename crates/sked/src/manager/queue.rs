@@ -1,18 +1,18 @@
-//! Which SchedExts are to be looked at, and when. Filled by [`crate::wake`], emptied by
-//! [`crate::controller`].
+//! A queue of keys: which SchedExts (or pods) to process, and when. [`crate::manager::wake`] fills
+//! it, [`crate::manager::controller`] and [`crate::manager::gates`] process it.
 //!
-//! kube's own `Controller` has a queue that cannot be looked into (its depth is a promised metric)
-//! and takes triggers only from watches of its own; here the stores are shared between all
-//! SchedExts and the claims wake SchedExts too. The rules are those of client-go's work queue:
+//! kube's own `Controller` does not expose its queue (its depth is a documented metric) and accepts
+//! triggers only from its own watches; here all SchedExts share the stores, and the claims trigger
+//! SchedExts too. The rules are those of client-go's work queue:
 //!
-//! - a key waits at most once, and the earlier of two wishes counts;
-//! - a key that is being worked on is not handed out again, but afterwards if it was woken;
-//! - a key that fails waits longer each time, and starts anew once it succeeds;
+//! - a key is in the queue once, and the earlier of two delays counts;
+//! - a key in progress is not handed out again, but is ready again afterwards if it was added;
+//! - a key that fails is delayed with a backoff until it succeeds;
 //!
-//! and one of our own: what comes in crowds ([`Queue::soon`]) is dealt with at once after a quiet
-//! while, and otherwise at most twice a second.
+//! and one rule of our own: frequent triggers ([`Queue::soon`]) are handled at once after a quiet
+//! period, and at most twice a second otherwise.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,109 +20,137 @@ use sked_plan::ObjectKey;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::backoff::Backoff;
+use crate::manager::metrics::{QueueMetrics, QueueSnapshot};
+
 const FIRST_DELAY: Duration = Duration::from_millis(200);
 const LONGEST_DELAY: Duration = Duration::from_secs(300);
-/// How long a key rests between two looks at what comes in crowds.
-const REST: Duration = Duration::from_millis(500);
-/// How many keys that have rested enough are kept in mind before they are forgotten.
+/// The shortest time between two runs that [`Queue::soon`] triggers.
+const SOON_INTERVAL: Duration = Duration::from_millis(500);
+/// How many ends of work are remembered before old ones are dropped.
 const TIDY_AT: usize = 64;
 
-/// The queue.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    news: Notify,
+    changed: Notify,
+    metrics: QueueMetrics,
 }
 
 #[derive(Debug, Default)]
 struct State {
     ready: VecDeque<ObjectKey>,
-    /// Keys in `ready`.
-    waiting: HashSet<ObjectKey>,
-    /// By time, and by key.
+    /// The keys in `ready`, with when they were added.
+    added: HashMap<ObjectKey, Instant>,
+    /// Delayed keys by time, and by key.
     later: BTreeSet<(Instant, ObjectKey)>,
     due: HashMap<ObjectKey, Instant>,
-    /// Being worked on; whether it was woken meanwhile.
-    working: HashMap<ObjectKey, bool>,
-    failures: HashMap<ObjectKey, u32>,
-    /// When work on a key ended last, unless that is long ago.
+    working: HashMap<ObjectKey, Work>,
+    failures: HashMap<ObjectKey, Backoff>,
+    /// When work on a key ended, for recent ones.
     ended: HashMap<ObjectKey, Instant>,
 }
 
+/// A key in progress.
+#[derive(Debug)]
+struct Work {
+    started: Instant,
+    /// When the key was added again in the meantime.
+    added: Option<Instant>,
+}
+
 impl Queue {
-    /// Wakes a key now.
+    pub(crate) fn new(metrics: QueueMetrics) -> Self {
+        Self {
+            metrics,
+            ..Self::default()
+        }
+    }
+
+    /// Makes a key ready.
     pub(crate) fn now(&self, key: &ObjectKey) {
         let mut state = self.state();
         state.forget_later(key);
-        state.make_ready(key);
+        state.make_ready(key, &self.metrics);
         drop(state);
-        self.news.notify_one();
+        self.changed.notify_one();
     }
 
-    /// Wakes a key after a while, so that what happens in between is dealt with in one go.
+    /// Makes a key ready after a delay, to check it again.
     pub(crate) fn after(&self, key: &ObjectKey, delay: Duration) {
+        self.metrics.retries.inc();
         self.state().add_later(key, Instant::now() + delay);
-        self.news.notify_one();
+        self.changed.notify_one();
     }
 
-    /// Wakes a key after a while, or later if it was worked on a moment ago.
+    /// Makes a key ready after `gather`, or later if it was processed a moment ago.
     pub(crate) fn soon(&self, key: &ObjectKey, gather: Duration) {
         let mut state = self.state();
-        let rested = state.ended.get(key).map(|ended| *ended + REST);
+        let earliest = state.ended.get(key).map(|ended| *ended + SOON_INTERVAL);
         let at = Instant::now() + gather;
-        state.add_later(key, rested.map_or(at, |rested| rested.max(at)));
+        state.add_later(key, earliest.map_or(at, |earliest| earliest.max(at)));
         drop(state);
-        self.news.notify_one();
+        self.changed.notify_one();
     }
 
-    /// Hands out the next key; it is being worked on until [`Queue::done`].
+    /// Waits for the next key; it is in progress until [`Queue::done`].
     pub(crate) async fn next(&self) -> ObjectKey {
         loop {
-            let news = self.news.notified();
-            let (key, due) = self.state().take(Instant::now());
+            let changed = self.changed.notified();
+            let (key, due) = self.state().take(Instant::now(), &self.metrics);
             match (key, due) {
                 (Some(key), _) => return key,
                 (None, Some(due)) => {
-                    let _ = tokio::time::timeout_at(due, news).await;
+                    let _ = tokio::time::timeout_at(due, changed).await;
                 }
-                (None, None) => news.await,
+                (None, None) => changed.await,
             }
         }
     }
 
-    /// The key is not being worked on any more.
+    /// The key is not in progress any more.
     pub(crate) fn done(&self, key: &ObjectKey) {
         let mut state = self.state();
         state.remember_end(key);
-        if state.working.remove(key) == Some(true) {
-            state.make_ready(key);
+        let Some(work) = state.working.remove(key) else {
+            return;
+        };
+        let took = work.started.elapsed();
+        self.metrics.work_duration.observe(took.as_secs_f64());
+        if let Some(added) = work.added {
+            state.push_ready(key, added);
             drop(state);
-            self.news.notify_one();
+            self.changed.notify_one();
         }
     }
 
-    /// It failed: it is looked at again, later each time.
+    /// Delays a key after a failure. Returns the delay.
     pub(crate) fn failed(&self, key: &ObjectKey) -> Duration {
+        self.metrics.retries.inc();
         let mut state = self.state();
-        let failures = state.failures.entry(key.clone()).or_default();
-        let delay = FIRST_DELAY
-            .saturating_mul(1 << (*failures).min(16))
-            .min(LONGEST_DELAY);
-        *failures += 1;
+        let new = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
+        let backoff = state.failures.entry(key.clone()).or_insert(new);
+        let delay = backoff.failed();
         state.add_later(key, Instant::now() + delay);
         drop(state);
-        self.news.notify_one();
+        self.changed.notify_one();
         delay
     }
 
-    /// It went well: the next failure is a first one.
+    /// Resets the backoff of a key.
     pub(crate) fn succeeded(&self, key: &ObjectKey) {
         self.state().failures.remove(key);
     }
 
-    /// How many keys wait to be handed out now.
-    pub(crate) fn depth(&self) -> usize {
-        self.state().ready.len()
+    /// For the metrics.
+    pub(crate) fn snapshot(&self) -> QueueSnapshot {
+        let state = self.state();
+        let running = state.working.values().map(|work| work.started.elapsed());
+        QueueSnapshot {
+            depth: state.ready.len(),
+            unfinished_work: running.clone().sum(),
+            longest_running: running.max().unwrap_or_default(),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -134,21 +162,31 @@ impl State {
     fn remember_end(&mut self, key: &ObjectKey) {
         let now = Instant::now();
         if self.ended.len() >= TIDY_AT + self.working.len() {
-            self.ended.retain(|_, ended| now < *ended + REST);
+            self.ended.retain(|_, ended| now < *ended + SOON_INTERVAL);
         }
         self.ended.insert(key.clone(), now);
     }
 
-    fn make_ready(&mut self, key: &ObjectKey) {
-        if let Some(woken) = self.working.get_mut(key) {
-            *woken = true;
-        } else if self.waiting.insert(key.clone()) {
-            self.ready.push_back(key.clone());
+    fn make_ready(&mut self, key: &ObjectKey, metrics: &QueueMetrics) {
+        let now = Instant::now();
+        if let Some(work) = self.working.get_mut(key) {
+            if work.added.is_none() {
+                work.added = Some(now);
+                metrics.adds.inc();
+            }
+        } else if !self.added.contains_key(key) {
+            self.push_ready(key, now);
+            metrics.adds.inc();
         }
     }
 
+    fn push_ready(&mut self, key: &ObjectKey, added: Instant) {
+        self.added.insert(key.clone(), added);
+        self.ready.push_back(key.clone());
+    }
+
     fn add_later(&mut self, key: &ObjectKey, at: Instant) {
-        if self.waiting.contains(key) || self.due.get(key).is_some_and(|due| *due <= at) {
+        if self.added.contains_key(key) || self.due.get(key).is_some_and(|due| *due <= at) {
             return;
         }
         self.forget_later(key);
@@ -162,18 +200,27 @@ impl State {
         }
     }
 
-    /// The next key, or else when to look again.
-    fn take(&mut self, now: Instant) -> (Option<ObjectKey>, Option<Instant>) {
+    /// The next key, or when the next delayed key is due.
+    fn take(
+        &mut self,
+        now: Instant,
+        metrics: &QueueMetrics,
+    ) -> (Option<ObjectKey>, Option<Instant>) {
         while self.later.first().is_some_and(|(due, _)| *due <= now) {
             if let Some((_, key)) = self.later.pop_first() {
                 self.due.remove(&key);
-                self.make_ready(&key);
+                self.make_ready(&key, metrics);
             }
         }
         let key = self.ready.pop_front();
         if let Some(key) = &key {
-            self.waiting.remove(key);
-            self.working.insert(key.clone(), false);
+            let added = self.added.remove(key).unwrap_or(now);
+            metrics.queue_duration.observe((now - added).as_secs_f64());
+            let work = Work {
+                started: now,
+                added: None,
+            };
+            self.working.insert(key.clone(), work);
         }
         (key, self.later.first().map(|(due, _)| *due))
     }
@@ -191,25 +238,25 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_key_waits_once_and_is_never_worked_on_twice_at_a_time() {
+    async fn a_key_is_in_the_queue_once_and_never_processed_twice_at_a_time() {
         let queue = Queue::default();
         queue.now(&key("a"));
         queue.now(&key("a"));
         queue.after(&key("a"), Duration::from_secs(1));
-        assert_eq!(queue.depth(), 1);
+        assert_eq!(queue.snapshot().depth, 1);
         assert_eq!(queue.next().await, key("a"));
         queue.now(&key("a"));
         queue.now(&key("b"));
         assert_eq!(queue.next().await, key("b"));
-        assert_eq!(queue.depth(), 0, "a is being worked on");
+        assert_eq!(queue.snapshot().depth, 0, "a is in progress");
         queue.done(&key("a"));
         assert_eq!(queue.next().await, key("a"));
         queue.done(&key("a"));
-        assert_eq!(queue.depth(), 0);
+        assert_eq!(queue.snapshot().depth, 0);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_earlier_of_two_wishes_counts() {
+    async fn the_earlier_of_two_delays_counts() {
         let queue = Queue::default();
         let begin = Instant::now();
         queue.after(&key("a"), Duration::from_secs(9));
@@ -219,29 +266,29 @@ mod tests {
         assert_eq!(begin.elapsed().as_secs(), 2);
         queue.done(&key("a"));
         let more = tokio::time::timeout(Duration::from_secs(60), queue.next()).await;
-        assert!(more.is_err(), "it was one wish: {more:?}");
+        assert!(more.is_err(), "the key was in the queue once: {more:?}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_crowd_is_dealt_with_at_once_and_then_at_most_twice_a_second() {
+    async fn frequent_triggers_run_at_once_and_then_at_most_twice_a_second() {
         let queue = Queue::default();
         let begin = Instant::now();
-        let mut looks = Vec::new();
+        let mut runs = Vec::new();
         while begin.elapsed() < Duration::from_secs(2) {
             queue.soon(&key("a"), Duration::ZERO);
             tokio::select! {
                 next = queue.next() => {
-                    looks.push(begin.elapsed().as_millis());
+                    runs.push(begin.elapsed().as_millis());
                     queue.done(&next);
                 }
                 () = tokio::time::sleep(Duration::from_millis(7)) => {}
             }
         }
-        assert_eq!(looks, [0, 500, 1000, 1500, 2000]);
+        assert_eq!(runs, [0, 500, 1000, 1500, 2000]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_wait_longer_each_time_up_to_a_limit_and_success_ends_it() {
+    async fn failures_back_off_and_success_resets_the_delay() {
         let queue = Queue::default();
         let delays: Vec<_> = (0..16).map(|_| queue.failed(&key("a"))).collect();
         assert!(delays.is_sorted());
@@ -249,5 +296,37 @@ mod tests {
         assert_eq!(delays[15], LONGEST_DELAY);
         queue.succeeded(&key("a"));
         assert_eq!(queue.failed(&key("a")), FIRST_DELAY);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn metrics_count_as_client_gos_do() {
+        let metrics = QueueMetrics::default();
+        let queue = Queue::new(metrics.clone());
+        queue.now(&key("a"));
+        queue.now(&key("a"));
+        assert_eq!(metrics.adds.get(), 1, "it was in the queue already");
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert_eq!(queue.next().await, key("a"));
+        queue.now(&key("a"));
+        queue.now(&key("a"));
+        assert_eq!(metrics.adds.get(), 2, "once more, for after this run");
+        tokio::time::advance(Duration::from_secs(2)).await;
+        let snapshot = queue.snapshot();
+        assert_eq!(snapshot.unfinished_work, Duration::from_secs(2));
+        assert_eq!(snapshot.longest_running, Duration::from_secs(2));
+        queue.failed(&key("b"));
+        queue.after(&key("c"), Duration::from_secs(1));
+        queue.soon(&key("d"), Duration::ZERO);
+        assert_eq!(metrics.retries.get(), 2);
+        queue.done(&key("a"));
+        assert_eq!(queue.snapshot().unfinished_work, Duration::ZERO);
+        assert_eq!(queue.next().await, key("a"));
+        let mut registry = prometheus_client::registry::Registry::default();
+        registry.register("wait", "", metrics.queue_duration);
+        registry.register("work", "", metrics.work_duration);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        assert!(text.contains("wait_sum 5.0\nwait_count 2\n"), "{text}");
+        assert!(text.contains("work_sum 2.0\nwork_count 1\n"), "{text}");
     }
 }

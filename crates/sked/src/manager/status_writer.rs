@@ -1,11 +1,10 @@
-//! The only writer of statuses and events. Called on error paths too: what went wrong is what a
-//! status is for.
+//! The only writer of statuses and events of SchedExts, also after failed reconciliations.
 //!
-//! A status is written only when it differs from the one that is there, and over the version that
-//! was looked at. Events follow from what changed between the two, so that a restart, which
-//! changes nothing, tells nothing.
+//! A status is written only if it differs from the current one, and only over the version that was
+//! read. Events are derived from the difference of the two statuses, so that a restart of the
+//! manager, which changes nothing, causes none.
 
-mod merge;
+mod merge_patch;
 mod unreadable;
 
 use std::sync::Arc;
@@ -13,56 +12,55 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Patch, PatchParams};
 use kube::core::Request;
-use kube::runtime::events::{Event, EventType, Recorder, Reporter as Author};
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
 use serde_json::{Value, json};
 use sked_api::{SchedExt, SchedExtStatus};
 use sked_plan::status::{EventKind, events};
 use sked_plan::{ObjectKey, status};
 
-use crate::leadership::{Leadership, WriteError};
-use crate::stores::{SchedExtSeen, Stores, Unreadable, Whole};
+use crate::error_chain::chain;
+use crate::manager::leadership::Leadership;
+use crate::manager::stores::{FullObject, SchedExtEntry, Source, Stores, Unreadable};
+use crate::manager::write_error::WriteError;
 
-/// Who the events are from.
-const AUTHOR: &str = "sked-controller";
+/// The reporting controller of our events.
+const REPORTER: &str = "sked-controller";
 
-/// Writes statuses and events.
-pub(crate) struct Reporter {
+pub(crate) struct StatusWriter {
     client: Client,
     leadership: Leadership,
     stores: Arc<Stores>,
     recorder: Recorder,
 }
 
-/// A report that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the status of the SchedExt {key}")]
-pub(crate) struct ReportError {
+pub(crate) struct StatusWriteError {
     key: ObjectKey,
     #[source]
     pub(crate) source: WriteError,
 }
 
-impl Reporter {
+impl StatusWriter {
     pub(crate) fn new(client: Client, leadership: Leadership, stores: Arc<Stores>) -> Self {
-        let author = Author {
-            controller: AUTHOR.to_owned(),
+        let reporter = Reporter {
+            controller: REPORTER.to_owned(),
             instance: None,
         };
         Self {
-            recorder: Recorder::new(client.clone(), author),
+            recorder: Recorder::new(client.clone(), reporter),
             client,
             leadership,
             stores,
         }
     }
 
-    /// Says what became of a SchedExt.
-    pub(crate) async fn report(
+    pub(crate) async fn write_status(
         &self,
         schedext: &SchedExt,
         status: &SchedExtStatus,
-    ) -> Result<(), ReportError> {
+    ) -> Result<(), StatusWriteError> {
         let old = schedext.status.as_ref();
         if old == Some(status) {
             return Ok(());
@@ -76,13 +74,16 @@ impl Reporter {
         let (before, after) = (json!(old), json!(status));
         self.write(&key, &version, &before, &after).await?;
         for event in events(old, status) {
-            self.tell(&schedext.object_ref(&()), event).await;
+            self.publish(&schedext.object_ref(&()), event).await;
         }
         Ok(())
     }
 
-    /// Says that a SchedExt cannot be read.
-    pub(crate) async fn unreadable(&self, unreadable: &Unreadable) -> Result<(), ReportError> {
+    /// Reports that a SchedExt cannot be parsed.
+    pub(crate) async fn write_unreadable(
+        &self,
+        unreadable: &Unreadable,
+    ) -> Result<(), StatusWriteError> {
         let now = jiff::Timestamp::now();
         let Some(after) = unreadable::status(unreadable, now) else {
             return Ok(());
@@ -91,16 +92,17 @@ impl Reporter {
             key,
             resource_version,
             status: before,
-            sentence,
+            message,
             ..
         } = unreadable;
         self.write(key, resource_version, before, &after).await?;
         let event = status::Event {
             kind: EventKind::Warning,
             reason: unreadable::REASON.to_owned(),
-            message: sentence.clone(),
+            message: message.clone(),
         };
-        self.tell(&unreadable::reference(unreadable), event).await;
+        self.publish(&unreadable::reference(unreadable), event)
+            .await;
         Ok(())
     }
 
@@ -110,31 +112,30 @@ impl Reporter {
         version: &str,
         before: &Value,
         after: &Value,
-    ) -> Result<(), ReportError> {
+    ) -> Result<(), StatusWriteError> {
         let patch = json!({
             "metadata": {"resourceVersion": version},
-            "status": merge::difference(before, after),
+            "status": merge_patch::difference(before, after),
         });
         let written = self.patch(key, &Patch::Merge(patch)).await;
         match written {
-            Ok(Whole(object)) => {
+            Ok(FullObject(object)) => {
                 let version = object["metadata"]["resourceVersion"].as_str();
                 let version = version.unwrap_or_default().to_owned();
-                self.stores
-                    .schedexts
-                    .put(&version, SchedExtSeen::new(object));
+                let entry = SchedExtEntry::new(object);
+                self.stores.schedexts.put(Source::OwnWrite, &version, entry);
                 Ok(())
             }
-            // Deleted meanwhile: nobody is left to be told.
+            // It was deleted in the meantime.
             Err(error) if error.status() == Some(404) => Ok(()),
-            Err(source) => Err(ReportError {
+            Err(source) => Err(StatusWriteError {
                 key: key.clone(),
                 source,
             }),
         }
     }
 
-    async fn patch(&self, key: &ObjectKey, patch: &Patch<Value>) -> Result<Whole, WriteError> {
+    async fn patch(&self, key: &ObjectKey, patch: &Patch<Value>) -> Result<FullObject, WriteError> {
         let path = SchedExt::url_path(&(), Some(&key.namespace));
         let params = PatchParams::default();
         let request = Request::new(path).patch_subresource("status", &key.name, &params, patch);
@@ -143,8 +144,8 @@ impl Reporter {
         self.leadership.write(self.client.request(request)).await
     }
 
-    /// An event that cannot be written is no reason to do anything again.
-    async fn tell(&self, about: &ObjectReference, event: status::Event) {
+    /// A failed event is not retried.
+    async fn publish(&self, about: &ObjectReference, event: status::Event) {
         let event = Event {
             type_: match event.kind {
                 EventKind::Normal => EventType::Normal,
@@ -162,11 +163,11 @@ impl Reporter {
         let Err(error) = written else {
             return;
         };
-        let told = crate::retry::chain(&error);
+        let cause = chain(&error);
         match error {
-            // Somebody can do something about it.
-            WriteError::NotGranted(_) => tracing::warn!("cannot write an event: {told}"),
-            _ => tracing::debug!("cannot write an event: {told}"),
+            // An administrator can fix this.
+            WriteError::NotGranted(_) => tracing::warn!("cannot write an event: {cause}"),
+            _ => tracing::debug!("cannot write an event: {cause}"),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Works off a queue, several keys at a time, until asked to stop; what is begun then is finished.
+//! Processes the keys of a queue concurrently until a stop is requested; work that has started is
+//! finished.
 
 use std::future::Future;
 use std::num::NonZeroUsize;
@@ -6,10 +7,10 @@ use std::num::NonZeroUsize;
 use sked_plan::ObjectKey;
 use tokio::task::JoinSet;
 
-use crate::queue::Queue;
+use crate::manager::queue::Queue;
 use crate::stop::Stop;
 
-/// Whoever works on a key says when it is done.
+/// `work` must call [`Queue::done`].
 pub(crate) async fn run<F>(
     queue: &Queue,
     concurrency: NonZeroUsize,
@@ -22,7 +23,7 @@ pub(crate) async fn run<F>(
     loop {
         tokio::select! {
             biased;
-            () = stop.asked() => break,
+            () = stop.requested() => break,
             Some(_) = tasks.join_next() => {}
             key = queue.next(), if tasks.len() < concurrency.get() => {
                 tasks.spawn(work(key));

@@ -1,4 +1,4 @@
-//! An API server of a few lines, and moments that are numbers.
+//! Which write comes next, with a simulated API server and clock.
 
 use schedkit_host::State;
 
@@ -36,9 +36,9 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-/// A ledger, the moments of its life, and what the API server has.
+/// A `ReportSync`, its clock, and the API server's latest version.
 struct Scene {
-    ledger: Ledger,
+    sync: ReportSync,
     begin: Instant,
     version: u64,
 }
@@ -46,17 +46,17 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         Self {
-            ledger: Ledger::new(me()),
+            sync: ReportSync::new(me()),
             begin: Instant::now(),
             version: 10,
         }
     }
 
-    /// Listed and followed, with nothing there.
+    /// With an established watch and no report.
     fn watching() -> Self {
         let mut scene = Self::new();
-        scene.ledger.heard(News::Listed(None));
-        scene.ledger.heard(News::Following);
+        scene.sync.handle(ReportEvent::Listed(None));
+        scene.sync.handle(ReportEvent::Watching);
         scene
     }
 
@@ -69,32 +69,32 @@ impl Scene {
             at(1000 + i64::try_from(millis).unwrap()),
             self.moment(millis),
         );
-        self.ledger
-            .read(&reading(state, seq), &kernel(), now, moment);
+        self.sync.read(&reading(state, seq), &kernel(), now, moment);
     }
 
-    /// When the next step is due, in milliseconds.
+    /// When the next write is due, in milliseconds.
     fn due(&self, millis: u64) -> Option<u128> {
-        let due = self.ledger.due(self.moment(millis))?;
+        let due = self.sync.due(self.moment(millis))?;
         Some((due - self.begin).as_millis())
     }
 
-    /// Takes the step that is to be taken, as the API server would.
-    fn take(&mut self, millis: u64) -> Report {
-        self.ledger.begin(self.moment(millis));
+    /// Executes the next write, as the API server would.
+    fn take(&mut self, millis: u64) -> PublishedReport {
+        self.sync.begin(self.moment(millis));
         self.version += 1;
-        let status = match self.ledger.step().unwrap() {
-            Step::Create => SchedExtNodeStatus::default(),
-            Step::Patch(status) => *status,
-            Step::Delete { .. } => panic!("nothing is to be deleted"),
+        let status = match self.sync.next_write().unwrap() {
+            ReportWrite::Create => SchedExtNodeStatus::default(),
+            ReportWrite::Patch(status) => *status,
+            ReportWrite::Delete { .. } => panic!("unexpected delete"),
         };
         let report = self.report(Some(me()), status);
-        self.ledger.done(Held::There(Box::new(report.clone())));
+        self.sync
+            .done(StoredReport::Present(Box::new(report.clone())));
         report
     }
 
-    fn report(&self, owner: Option<Identity>, status: SchedExtNodeStatus) -> Report {
-        Report {
+    fn report(&self, owner: Option<Identity>, status: SchedExtNodeStatus) -> PublishedReport {
+        PublishedReport {
             uid: "report-1".to_owned(),
             version: Some(self.version),
             owner,
@@ -104,57 +104,60 @@ impl Scene {
 }
 
 #[test]
-fn a_first_report_is_made_filled_and_left_alone() {
+fn a_first_report_is_created_filled_and_left_alone() {
     let mut scene = Scene::watching();
-    assert_eq!(scene.ledger.step(), None, "the kernel was not asked");
+    assert_eq!(scene.sync.next_write(), None, "the kernel was not read");
     scene.read(State::Disabled, 0, 0);
-    assert_eq!(scene.ledger.step(), Some(Step::Create));
+    assert_eq!(scene.sync.next_write(), Some(ReportWrite::Create));
     assert_eq!(scene.due(0), Some(0), "at once");
     scene.take(0);
-    assert!(matches!(scene.ledger.step(), Some(Step::Patch(_))));
-    assert!(!scene.ledger.missing().is_empty());
+    assert!(matches!(
+        scene.sync.next_write(),
+        Some(ReportWrite::Patch(_))
+    ));
+    assert!(!scene.sync.missing().is_empty());
     scene.take(0);
     assert_eq!(scene.due(0), None);
-    assert!(scene.ledger.missing().is_empty());
+    assert!(scene.sync.missing().is_empty());
 }
 
 #[test]
-fn nothing_is_written_before_the_old_report_was_looked_at() {
+fn nothing_is_written_before_the_old_report_was_read() {
     let mut scene = Scene::new();
     scene.read(State::Enabled, 3, 500);
-    assert_eq!(scene.ledger.step(), None);
-    let mut older = scene.ledger.wanted.clone().unwrap();
+    assert_eq!(scene.sync.next_write(), None);
+    let mut older = scene.sync.desired.clone().unwrap();
     older.since = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime(
         at(7),
     ));
     let report = scene.report(Some(me()), older);
-    scene.ledger.heard(News::Listed(Some(report)));
+    scene.sync.handle(ReportEvent::Listed(Some(report)));
     assert_eq!(
-        scene.ledger.step(),
+        scene.sync.next_write(),
         None,
         "it is right already, since included"
     );
-    // The other way round: the report was there before the kernel was asked.
-    let Held::There(report) = scene.ledger.held.clone() else {
+    // The other way round: the report was listed before the kernel was read.
+    let StoredReport::Present(report) = scene.sync.stored.clone() else {
         panic!("it was listed");
     };
     let mut scene = Scene::new();
-    scene.ledger.heard(News::Listed(Some(*report)));
+    scene.sync.handle(ReportEvent::Listed(Some(*report)));
     scene.read(State::Enabled, 3, 900);
-    assert_eq!(scene.ledger.step(), None);
+    assert_eq!(scene.sync.next_write(), None);
 }
 
 #[test]
-fn a_list_after_an_outage_does_not_bring_an_older_since_back() {
+fn a_list_after_an_outage_does_not_restore_an_older_since() {
     let mut scene = Scene::watching();
     scene.read(State::Enabled, 3, 0);
     scene.take(0);
     let old = scene.take(0);
-    scene.ledger.heard(News::Lost("cut".to_owned()));
+    scene.sync.handle(ReportEvent::Lost("cut".to_owned()));
     scene.read(State::Disabled, 3, 10);
     scene.read(State::Enabled, 3, 20);
-    scene.ledger.heard(News::Listed(Some(old)));
-    let Some(Step::Patch(status)) = scene.ledger.step() else {
+    scene.sync.handle(ReportEvent::Listed(Some(old)));
+    let Some(ReportWrite::Patch(status)) = scene.sync.next_write() else {
         panic!("it was away meanwhile");
     };
     assert_eq!(status.since.unwrap().0, at(1020));
@@ -169,24 +172,27 @@ fn a_report_of_another_node_of_this_name_is_replaced() {
         ..me()
     };
     for owner in [None, Some(other)] {
-        let report = scene.report(owner, scene.ledger.wanted.clone().unwrap());
-        scene.ledger.heard(News::Listed(Some(report)));
+        let report = scene.report(owner, scene.sync.desired.clone().unwrap());
+        scene.sync.handle(ReportEvent::Listed(Some(report)));
         let uid = "report-1".to_owned();
-        assert_eq!(scene.ledger.step(), Some(Step::Delete { uid }));
+        assert_eq!(scene.sync.next_write(), Some(ReportWrite::Delete { uid }));
     }
-    scene.ledger.done(Held::Gone);
-    assert_eq!(scene.ledger.step(), Some(Step::Create));
+    scene.sync.done(StoredReport::Absent);
+    assert_eq!(scene.sync.next_write(), Some(ReportWrite::Create));
     // The Node came back with another uid, and the token was renewed.
     scene.take(0);
-    scene.ledger.identify(Identity {
+    scene.sync.identify(Identity {
         uid: "uid-2".to_owned(),
         ..me()
     });
-    assert!(matches!(scene.ledger.step(), Some(Step::Delete { .. })));
+    assert!(matches!(
+        scene.sync.next_write(),
+        Some(ReportWrite::Delete { .. })
+    ));
 }
 
 #[test]
-fn a_report_that_is_deleted_or_changed_by_others_is_put_right() {
+fn a_report_that_others_delete_or_change_is_written_again() {
     let mut scene = Scene::watching();
     scene.read(State::Disabled, 0, 0);
     scene.take(0);
@@ -194,26 +200,29 @@ fn a_report_that_is_deleted_or_changed_by_others_is_put_right() {
     scene.version += 1;
     let mut theirs = scene.report(Some(me()), ours.status.clone());
     theirs.status.state = Some("enabled".to_owned());
-    scene.ledger.heard(News::Changed(theirs));
-    assert!(matches!(scene.ledger.step(), Some(Step::Patch(_))));
-    scene.ledger.heard(News::Deleted(Some(scene.version)));
-    assert_eq!(scene.ledger.step(), Some(Step::Create));
+    scene.sync.handle(ReportEvent::Changed(theirs));
+    assert!(matches!(
+        scene.sync.next_write(),
+        Some(ReportWrite::Patch(_))
+    ));
+    scene.sync.handle(ReportEvent::Deleted(Some(scene.version)));
+    assert_eq!(scene.sync.next_write(), Some(ReportWrite::Create));
 }
 
 #[test]
-fn news_from_before_our_own_write_are_none() {
+fn events_older_than_our_own_write_are_ignored() {
     let mut scene = Scene::watching();
     scene.read(State::Disabled, 0, 0);
     let created = scene.take(0);
     scene.take(0);
-    scene.ledger.heard(News::Changed(created));
-    assert_eq!(scene.ledger.step(), None);
-    scene.ledger.heard(News::Deleted(Some(1)));
-    assert_eq!(scene.ledger.step(), None);
+    scene.sync.handle(ReportEvent::Changed(created));
+    assert_eq!(scene.sync.next_write(), None);
+    scene.sync.handle(ReportEvent::Deleted(Some(1)));
+    assert_eq!(scene.sync.next_write(), None);
 }
 
 #[test]
-fn what_passes_is_not_written_and_what_stays_is() {
+fn a_transitional_state_is_written_only_if_it_lasts() {
     let mut scene = Scene::watching();
     scene.read(State::Enabled, 1, 0);
     scene.take(0);
@@ -231,7 +240,7 @@ fn what_passes_is_not_written_and_what_stays_is() {
 }
 
 #[test]
-fn a_scheduler_that_flaps_cannot_flood_and_the_last_state_is_written() {
+fn a_flapping_scheduler_is_rate_limited_and_its_last_state_written() {
     let mut scene = Scene::watching();
     let mut writes = 0;
     for round in 0..1000 {
@@ -255,42 +264,39 @@ fn a_scheduler_that_flaps_cannot_flood_and_the_last_state_is_written() {
 }
 
 #[test]
-fn failures_pause_and_news_of_the_kernel_do_not_cut_the_pause_short() {
+fn failures_back_off_and_readings_do_not_shorten_the_delay() {
     let mut scene = Scene::watching();
-    let mut dice: Dice = Box::new(|| 1.0);
+    let mut random: Random = Box::new(|| 1.0);
     scene.read(State::Disabled, 0, 0);
     let moment = scene.moment(0);
-    assert!(scene.ledger.failed("away".to_owned(), &mut dice, moment));
+    assert!(scene.sync.failed("away".to_owned(), &mut random, moment));
     assert!(
-        !scene.ledger.failed("away".to_owned(), &mut dice, moment),
-        "said once"
+        !scene.sync.failed("away".to_owned(), &mut random, moment),
+        "the same message again"
     );
     scene.read(State::Enabled, 1, 100);
     assert_eq!(scene.due(100), Some(400));
-    let missing = scene.ledger.missing();
+    let missing = scene.sync.missing();
     assert_eq!(missing, ["the report is not written: away"]);
     scene.take(400);
     assert_eq!(scene.due(400), Some(400), "a success ends it");
 }
 
 #[test]
-fn a_report_is_believed_only_while_it_is_watched() {
+fn the_agent_is_ready_only_while_it_watches_its_report() {
     let mut scene = Scene::new();
-    scene.ledger.heard(News::Listed(None));
+    scene.sync.handle(ReportEvent::Listed(None));
     scene.read(State::Disabled, 0, 0);
     scene.take(0);
     scene.take(0);
+    assert_eq!(scene.sync.missing(), ["the own report was not read yet"]);
+    scene.sync.handle(ReportEvent::Watching);
+    assert!(scene.sync.missing().is_empty());
+    assert!(!scene.sync.knows_lost("gone"));
+    scene.sync.handle(ReportEvent::Lost("gone".to_owned()));
+    assert!(scene.sync.knows_lost("gone") && !scene.sync.knows_lost("other"));
     assert_eq!(
-        scene.ledger.missing(),
-        ["the own report was not looked at yet"]
-    );
-    scene.ledger.heard(News::Following);
-    assert!(scene.ledger.missing().is_empty());
-    assert!(!scene.ledger.knows_lost("gone"));
-    scene.ledger.heard(News::Lost("gone".to_owned()));
-    assert!(scene.ledger.knows_lost("gone") && !scene.ledger.knows_lost("other"));
-    assert_eq!(
-        scene.ledger.missing(),
+        scene.sync.missing(),
         ["the own report is not watched: gone"]
     );
 }

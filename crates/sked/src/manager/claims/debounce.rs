@@ -1,71 +1,81 @@
-//! What a node is good for, once it has lasted. A report that is a moment behind a pod makes a
-//! scheduler of ours look like somebody else's, and somebody else's may only be changing places
-//! with the next: neither is a reason to move anything. Where no pod of ours is, nothing has to
-//! move, and a node that is taken is barred at once, before anything of ours is refused there.
+//! Debounces the eligibility of nodes: a change must last for a while before claims act on it.
+//!
+//! A report that arrives before the pod's status makes our own scheduler look foreign, and a foreign
+//! scheduler may only be replaced by the next one: neither is a reason to move pods. On a node
+//! without pods of ours nothing has to move, so a foreign scheduler excludes it at once, before a
+//! pod of ours fails there.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use sked_plan::NodeName;
-use sked_plan::standing::{Bar, Standing};
+use sked_plan::eligibility::{Eligibility, ExclusionReason};
 use tokio::time::Instant;
 
-use crate::observe::Looks;
+use crate::manager::observe::NodeView;
 
-/// How long.
-const LASTING: Duration = Duration::from_secs(5);
+/// How long a change must last.
+const DEBOUNCE: Duration = Duration::from_secs(5);
 
-/// Since when nodes have been other than their labels say.
+/// Since when the eligibility of nodes has differed from their labels.
 #[derive(Debug, Default)]
-pub(super) struct Lasting(HashMap<NodeName, (Standing, Instant)>);
+pub(super) struct Debounce(HashMap<NodeName, (Eligibility, Instant)>);
 
-impl Lasting {
-    /// What has lasted, and when to look again. A node whose change has not lasted yet is as it was:
-    /// good for us, or, with the label of a foreign scheduler, not known.
+impl Debounce {
+    /// The debounced eligibility, and when to call this again. A node whose change is too recent
+    /// keeps its former value: eligible, or unknown if its label says that it is foreign.
     pub(super) fn settle(
         &mut self,
-        seen: impl IntoIterator<Item = Looks>,
+        seen: impl IntoIterator<Item = NodeView>,
         now: Instant,
-    ) -> (BTreeMap<NodeName, Standing>, Option<Instant>) {
+    ) -> (BTreeMap<NodeName, Eligibility>, Option<Instant>) {
         let mut before = std::mem::take(&mut self.0);
         let mut settled = BTreeMap::new();
         let mut due = None;
-        for looks in seen {
-            let Some(standing) = looks.standing else {
+        for view in seen {
+            let Some(eligibility) = view.eligibility else {
                 continue;
             };
-            let name = looks.node.name.clone();
-            let labelled = looks.node.labels.get(sked_api::label::OWNER);
-            let labelled = labelled.is_some_and(|word| word == Bar::Foreign(None).word());
-            let moves_nothing = is_foreign(&standing) && !looks.has_pods;
-            if is_foreign(&standing) == labelled || moves_nothing || is_unsupported(&standing) {
-                settled.insert(name, standing);
+            let name = view.node.name.clone();
+            let labelled = view.node.labels.get(sked_api::label::OWNER);
+            let labelled =
+                labelled.is_some_and(|value| value == ExclusionReason::Foreign(None).label_value());
+            let moves_nothing = is_foreign(&eligibility) && !view.has_pods;
+            if is_foreign(&eligibility) == labelled || moves_nothing || is_unsupported(&eligibility)
+            {
+                settled.insert(name, eligibility);
                 continue;
             }
             let since = match before.remove(&name) {
-                Some((old, since)) if is_foreign(&old) == is_foreign(&standing) => since,
+                Some((old, since)) if is_foreign(&old) == is_foreign(&eligibility) => since,
                 _ => now,
             };
-            if now >= since + LASTING {
-                settled.insert(name.clone(), standing.clone());
+            if now >= since + DEBOUNCE {
+                settled.insert(name.clone(), eligibility.clone());
             } else {
-                due = Some(due.map_or(since + LASTING, |due: Instant| due.min(since + LASTING)));
+                due = Some(due.map_or(since + DEBOUNCE, |due: Instant| due.min(since + DEBOUNCE)));
                 if !labelled {
-                    settled.insert(name.clone(), Standing::Free);
+                    settled.insert(name.clone(), Eligibility::Eligible);
                 }
             }
-            self.0.insert(name, (standing, since));
+            self.0.insert(name, (eligibility, since));
         }
         (settled, due)
     }
 }
 
-fn is_foreign(standing: &Standing) -> bool {
-    matches!(standing, Standing::Barred(Bar::Foreign(_)))
+fn is_foreign(eligibility: &Eligibility) -> bool {
+    matches!(
+        eligibility,
+        Eligibility::Excluded(ExclusionReason::Foreign(_))
+    )
 }
 
-fn is_unsupported(standing: &Standing) -> bool {
-    matches!(standing, Standing::Barred(Bar::Unsupported(_)))
+fn is_unsupported(eligibility: &Eligibility) -> bool {
+    matches!(
+        eligibility,
+        Eligibility::Excluded(ExclusionReason::Unsupported(_))
+    )
 }
 
 #[cfg(test)]
@@ -77,7 +87,7 @@ mod tests {
     use super::*;
 
     fn node(label: Option<&str>) -> Node {
-        let label = label.map(|word| (sked_api::label::OWNER.to_owned(), word.to_owned()));
+        let label = label.map(|value| (sked_api::label::OWNER.to_owned(), value.to_owned()));
         Node {
             name: "node1".into(),
             uid: Uid::default(),
@@ -87,33 +97,33 @@ mod tests {
         }
     }
 
-    fn foreign() -> Standing {
-        Standing::Barred(Bar::Foreign(None))
+    fn foreign() -> Eligibility {
+        Eligibility::Excluded(ExclusionReason::Foreign(None))
     }
 
-    fn look(
-        lasting: &mut Lasting,
+    fn view(
+        debounce: &mut Debounce,
         node: &Node,
-        standing: Option<Standing>,
+        eligibility: Option<Eligibility>,
         now: Instant,
-    ) -> (Option<Standing>, bool) {
-        let looks = Looks {
+    ) -> (Option<Eligibility>, bool) {
+        let view = NodeView {
             node: Arc::new(node.clone()),
-            standing,
+            eligibility,
             has_pods: true,
         };
-        let (mut settled, due) = lasting.settle([looks], now);
+        let (mut settled, due) = debounce.settle([view], now);
         (settled.remove(&node.name), due.is_some())
     }
 
     #[tokio::test]
-    async fn where_nothing_of_ours_is_a_foreign_scheduler_counts_at_once() {
-        let looks = Looks {
+    async fn without_pods_of_ours_a_foreign_scheduler_counts_at_once() {
+        let view = NodeView {
             node: Arc::new(node(None)),
-            standing: Some(foreign()),
+            eligibility: Some(foreign()),
             has_pods: false,
         };
-        let (settled, due) = Lasting::default().settle([looks], Instant::now());
+        let (settled, due) = Debounce::default().settle([view], Instant::now());
         assert_eq!(
             (settled.get(&"node1".into()), due),
             (Some(&foreign()), None)
@@ -121,36 +131,51 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_foreign_scheduler_counts_once_it_has_lasted_and_goes_once_it_is_gone_for_good() {
-        let mut lasting = Lasting::default();
+    async fn a_foreign_scheduler_counts_and_ends_after_the_debounce_time() {
+        let mut debounce = Debounce::default();
         let (free, labelled) = (node(None), node(Some("foreign")));
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
-        let mut see = |node, standing, second| look(&mut lasting, node, standing, at(second));
-        assert_eq!(see(&free, Some(foreign()), 0), (Some(Standing::Free), true));
+        let mut see =
+            |node, eligibility, second| view(&mut debounce, node, eligibility, at(second));
         assert_eq!(
-            see(&free, Some(Standing::Free), 4),
-            (Some(Standing::Free), false)
+            see(&free, Some(foreign()), 0),
+            (Some(Eligibility::Eligible), true)
         );
-        assert_eq!(see(&free, Some(foreign()), 5), (Some(Standing::Free), true));
+        assert_eq!(
+            see(&free, Some(Eligibility::Eligible), 4),
+            (Some(Eligibility::Eligible), false)
+        );
+        assert_eq!(
+            see(&free, Some(foreign()), 5),
+            (Some(Eligibility::Eligible), true)
+        );
         assert_eq!(see(&free, Some(foreign()), 10), (Some(foreign()), false));
         assert_eq!(
             see(&labelled, Some(foreign()), 11),
             (Some(foreign()), false)
         );
-        assert_eq!(see(&labelled, Some(Standing::Free), 12), (None, true));
         assert_eq!(
-            see(&labelled, Some(Standing::Free), 17),
-            (Some(Standing::Free), false)
+            see(&labelled, Some(Eligibility::Eligible), 12),
+            (None, true)
+        );
+        assert_eq!(
+            see(&labelled, Some(Eligibility::Eligible), 17),
+            (Some(Eligibility::Eligible), false)
         );
         assert_eq!(see(&labelled, None, 18), (None, false));
     }
 
     #[tokio::test]
-    async fn a_kernel_without_sched_ext_need_not_last() {
-        let old = Standing::Barred(Bar::Unsupported("6.1.0".to_owned()));
-        let mut lasting = Lasting::default();
-        let seen = look(&mut lasting, &node(None), Some(old.clone()), Instant::now());
+    async fn a_kernel_without_sched_ext_counts_at_once() {
+        let old = Eligibility::Excluded(ExclusionReason::Unsupported("6.1.0".to_owned()));
+        let mut debounce = Debounce::default();
+        let seen = view(
+            &mut debounce,
+            &node(None),
+            Some(old.clone()),
+            Instant::now(),
+        );
         assert_eq!(seen, (Some(old), false));
     }
 }

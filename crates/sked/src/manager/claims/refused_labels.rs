@@ -1,8 +1,5 @@
-//! Which labels are not tried for a while, because they were not taken. Used by the claims alone;
-//! the clock is theirs.
-//!
-//! Each node waits by itself: a policy may refuse one and take the others. A label that is to say
-//! something else by now is something new and does not wait.
+//! Backoff for owner labels that could not be written, for each node by itself: a policy may reject
+//! one node and accept the others. A write with other values is new and does not wait.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,25 +8,26 @@ use sked_plan::NodeName;
 use sked_plan::claim::LabelWrite;
 use tokio::time::Instant;
 
-const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(60);
+use crate::backoff::Backoff;
 
-/// Labels that wait.
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+
+/// Label writes that failed and wait for their next attempt.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
+pub(super) struct RefusedLabels {
     waiting: HashMap<NodeName, Waiting>,
 }
 
 #[derive(Debug)]
 struct Waiting {
     write: LabelWrite,
-    times: u32,
+    backoff: Backoff,
     until: Instant,
 }
 
-impl Patience {
-    /// Those that may be tried now, and when the next of the others may. What is not asked for any
-    /// more is forgotten.
+impl RefusedLabels {
+    /// The writes that may be tried now, and when the next of the others may be. Writes that are
+    /// not needed any more are dropped.
     pub(super) fn due(
         &mut self,
         writes: Vec<LabelWrite>,
@@ -51,18 +49,16 @@ impl Patience {
         (due, later.filter(|until| now < *until).min())
     }
 
-    /// This one was taken.
-    pub(super) fn taken(&mut self, node: &NodeName) {
+    pub(super) fn succeeded(&mut self, node: &NodeName) {
         self.waiting.remove(node);
     }
 
-    /// This one was not: it waits, longer each time.
-    pub(super) fn refused(&mut self, write: LabelWrite, now: Instant) {
-        let before = self.waiting.get(&write.node).map_or(0, |one| one.times);
-        let delay = FIRST.saturating_mul(1 << before.min(16)).min(LONGEST);
+    pub(super) fn failed(&mut self, write: LabelWrite, now: Instant) {
+        let before = self.waiting.get(&write.node);
+        let mut backoff = before.map_or(BACKOFF, |one| one.backoff);
         let waiting = Waiting {
-            times: before + 1,
-            until: now + delay,
+            until: now + backoff.failed(),
+            backoff,
             write,
         };
         self.waiting.insert(waiting.write.node.clone(), waiting);
@@ -82,33 +78,33 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_label_waits_longer_each_time_and_nobody_else_does() {
-        let mut patience = Patience::default();
+    fn a_refused_label_waits_longer_each_time_and_no_other_does() {
+        let mut refused = RefusedLabels::default();
         let mut now = Instant::now();
         let both = || vec![write("a", None), write("b", None)];
-        assert_eq!(patience.due(both(), now), (both(), None));
-        patience.refused(write("a", None), now);
+        assert_eq!(refused.due(both(), now), (both(), None));
+        refused.failed(write("a", None), now);
         for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
             let until = now + Duration::from_secs(seconds);
             let rest = (vec![write("b", None)], Some(until));
-            assert_eq!(patience.due(both(), now), rest);
-            assert_eq!(patience.due(both(), until).0, both());
-            patience.refused(write("a", None), until);
+            assert_eq!(refused.due(both(), now), rest);
+            assert_eq!(refused.due(both(), until).0, both());
+            refused.failed(write("a", None), until);
             now = until;
         }
-        patience.taken(&"a".into());
-        assert_eq!(patience.due(both(), now), (both(), None));
+        refused.succeeded(&"a".into());
+        assert_eq!(refused.due(both(), now), (both(), None));
     }
 
     #[test]
-    fn what_changed_does_not_wait_and_what_is_not_wanted_is_forgotten() {
-        let mut patience = Patience::default();
+    fn a_changed_write_does_not_wait_and_one_that_is_not_needed_is_dropped() {
+        let mut refused = RefusedLabels::default();
         let now = Instant::now();
-        patience.refused(write("a", None), now);
+        refused.failed(write("a", None), now);
         let other = vec![write("a", Some("x"))];
-        assert_eq!(patience.due(other.clone(), now), (other, None));
-        patience.refused(write("a", None), now);
-        assert_eq!(patience.due(Vec::new(), now), (Vec::new(), None));
-        assert_eq!(patience.due(vec![write("a", None)], now).0.len(), 1);
+        assert_eq!(refused.due(other.clone(), now), (other, None));
+        refused.failed(write("a", None), now);
+        assert_eq!(refused.due(Vec::new(), now), (Vec::new(), None));
+        assert_eq!(refused.due(vec![write("a", None)], now).0.len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of images, and which of them is to be read next. Talks to nobody.
+//! The minimum kernels that are known, and which image to read next. No I/O.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,53 +9,51 @@ use sked_api::SchedExt;
 use sked_plan::part::parts;
 use tokio::time::Instant;
 
-/// A tag can move. Registries count reads as pulls, and the nodes pull too.
+use crate::backoff::Backoff;
+
+/// A tag can move. Registries count reads as pulls, so this must not be too often.
 const READ_AGAIN: Duration = Duration::from_secs(6 * 3600);
-const FIRST_RETRY: Duration = Duration::from_secs(10);
-/// How often the pause before a retry doubles: up to a bit less than three hours.
-const MOST_DOUBLINGS: u32 = 10;
+/// Up to a bit less than three hours.
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(10), Duration::from_secs(10 << 10));
 
-/// The oldest kernel that each image asks for, as far as it is known.
+/// The minimum kernel of each image, as far as it is known.
 #[derive(Debug, Default)]
-pub(crate) struct Floors(Mutex<HashMap<String, Known>>);
+pub(crate) struct MinKernels(Mutex<HashMap<String, Known>>);
 
-/// What is known of an image.
 #[derive(Clone, Debug)]
 struct Known {
-    /// What it asks for, if it was read and asks for anything.
-    floor: Option<KernelRelease>,
-    /// When to read it again; never, when it cannot change.
+    /// `None` if the image was not read, or has no minimum kernel.
+    min_kernel: Option<KernelRelease>,
+    /// When to read it again; `None` for an image that cannot change.
     due: Option<Instant>,
-    /// How often in a row it could not be read.
-    failures: u32,
+    backoff: Backoff,
 }
 
-/// What an image said.
+/// What was read of an image.
 #[derive(Debug)]
-pub(super) struct Read {
-    pub(super) floor: Option<KernelRelease>,
-    /// It is named by its digest, so it will say the same for ever.
-    pub(super) is_fixed: bool,
+pub(super) struct ImageInfo {
+    pub(super) min_kernel: Option<KernelRelease>,
+    /// The image is named by its digest, so it never changes.
+    pub(super) is_immutable: bool,
 }
 
-/// What there is to do.
+/// Which image to read next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// Read this one.
-    Read(String),
-    /// Nothing before then.
+pub(super) enum NextRead {
+    Now(String),
+    /// None before this time.
     At(Instant),
-    /// Nothing until somebody names another.
-    Rest,
+    /// None until a SchedExt names another image.
+    OnChange,
 }
 
-impl Floors {
-    /// Those of the images that a SchedExt names.
+impl MinKernels {
+    /// Of the images that a SchedExt names.
     pub(crate) fn of(&self, schedext: &SchedExt) -> BTreeMap<String, KernelRelease> {
         let known = self.known();
         let named = parts(schedext).map(|part| part.sched());
         named
-            .filter_map(|image| Some((image.to_owned(), known.get(image)?.floor.clone()?)))
+            .filter_map(|image| Some((image.to_owned(), known.get(image)?.min_kernel.clone()?)))
             .collect()
     }
 
@@ -63,57 +61,58 @@ impl Floors {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets images that nobody names any more.
+    /// Drops images that no SchedExt names any more.
     pub(super) fn keep_only(&self, named: &HashSet<String>) {
         self.known().retain(|image, _| named.contains(image));
     }
 
-    /// Which of these is to be read next, and when if not now.
-    pub(super) fn next(&self, named: &HashSet<String>, now: Instant) -> Next {
+    pub(super) fn next(&self, named: &HashSet<String>, now: Instant) -> NextRead {
         let known = self.known();
         let due = |image: &String| known.get(image).map_or(Some(now), |known| known.due);
-        let failures = |image: &String| known.get(image).map_or(0, |known| known.failures);
+        let failures =
+            |image: &String| known.get(image).map_or(0, |known| known.backoff.failures());
         let is_due = |image: &&String| due(image).is_some_and(|due| due <= now);
         let first = named.iter().filter(is_due);
         match first.min_by_key(|image| (failures(image), *image)) {
-            Some(image) => Next::Read(image.clone()),
+            Some(image) => NextRead::Now(image.clone()),
             None => named
                 .iter()
                 .filter_map(due)
                 .min()
-                .map_or(Next::Rest, Next::At),
+                .map_or(NextRead::OnChange, NextRead::At),
         }
     }
 
-    /// Remembers what was read, or that nothing could be; whether anything changed.
-    pub(super) fn remember(&self, image: &str, read: Option<Read>, now: Instant) -> bool {
+    /// Records the result of a read, `None` for a failure. Returns whether the minimum kernel changed.
+    pub(super) fn record(&self, image: &str, info: Option<ImageInfo>, now: Instant) -> bool {
         let mut all = self.known();
         let before = all.get(image);
-        let floor = before.and_then(|before| before.floor.clone());
-        let known = match read {
-            Some(read) => Known {
-                floor: read.floor,
-                due: (!read.is_fixed).then(|| now + READ_AGAIN),
-                failures: 0,
+        let min_kernel = before.and_then(|before| before.min_kernel.clone());
+        let known = match info {
+            Some(info) => Known {
+                min_kernel: info.min_kernel,
+                due: (!info.is_immutable).then(|| now + READ_AGAIN),
+                backoff: BACKOFF,
             },
             None => {
-                let failures = before.map_or(0, |before| before.failures);
-                let pause = FIRST_RETRY * (1 << failures.min(MOST_DOUBLINGS));
+                let mut backoff = before.map_or(BACKOFF, |before| before.backoff);
                 Known {
-                    floor: floor.clone(),
-                    due: Some(now + pause),
-                    failures: failures.saturating_add(1),
+                    min_kernel: min_kernel.clone(),
+                    due: Some(now + backoff.failed()),
+                    backoff,
                 }
             }
         };
-        let changed = known.floor != floor;
+        let changed = known.min_kernel != min_kernel;
         all.insert(image.to_owned(), known);
         changed
     }
 
     pub(super) fn has_failed(&self, image: &str) -> bool {
         let known = self.known();
-        known.get(image).is_some_and(|known| known.failures > 0)
+        known
+            .get(image)
+            .is_some_and(|known| known.backoff.failures() > 0)
     }
 }
 

@@ -1,4 +1,4 @@
-//! How to reach registries, from a file:
+//! Parses the file of `--registries`: how to reach registries.
 //!
 //! ```yaml
 //! registry.example:5000: {security: plain-http}
@@ -10,39 +10,32 @@ use std::path::{Path, PathBuf};
 use schedkit_image::foreign;
 use schedkit_image::registry::Hosts;
 
-const BIGGEST: usize = 1024 * 1024;
+const MAX_SIZE: usize = 1024 * 1024;
 
-/// Why a file does not tell how to reach registries.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RegistriesError {
-    /// It cannot be read.
     #[error("cannot read {path}, which --registries names")]
     File {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: foreign::ReadError,
     },
-    /// It says something else.
     #[error(
-        "{path} does not tell how to reach registries (as in `registry.example:5000: {{security: plain-http}}`)"
+        "{path} is no valid registries file (for example `registry.example:5000: {{security: plain-http}}`)"
     )]
     Content {
-        /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
         #[source]
         source: Box<serde_saphyr::Error>,
     },
 }
 
-/// What the file says; of a file that is not named nothing.
+/// Without a file no host is configured.
 pub(crate) fn registries(path: Option<&Path>) -> Result<Hosts, RegistriesError> {
     let Some(path) = path else {
         return Ok(Hosts::default());
     };
-    let text = foreign::read_file(path, BIGGEST).map_err(|source| RegistriesError::File {
+    let text = foreign::read_file(path, MAX_SIZE).map_err(|source| RegistriesError::File {
         path: path.to_owned(),
         source,
     })?;
@@ -55,7 +48,7 @@ pub(crate) fn registries(path: Option<&Path>) -> Result<Hosts, RegistriesError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::retry::chain;
+    use crate::error_chain::chain;
 
     fn read(text: &str) -> Result<Vec<String>, RegistriesError> {
         let folder = tempfile::tempdir().unwrap();
@@ -73,16 +66,16 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_says_something_else_is_refused_with_the_place() {
-        for (text, told) in [
+    fn an_invalid_file_is_rejected_with_the_position() {
+        for (text, expected) in [
             ("registry.example: {security: none}\n", "plain-http"),
             ("registry.example: {insecure: true}\n", "insecure"),
             ("a b: {}\n", "HOST:PORT"),
             ("- registry.example\n", "line 1"),
         ] {
             let error = chain(&read(text).unwrap_err());
-            assert!(error.contains("does not tell how"), "{error}");
-            assert!(error.contains(told), "{text:?}: {error}");
+            assert!(error.contains("no valid registries file"), "{error}");
+            assert!(error.contains(expected), "{text:?}: {error}");
         }
         let missing = registries(Some(Path::new("/nowhere/at/all"))).unwrap_err();
         assert!(chain(&missing).contains("--registries names"), "{missing}");

@@ -1,9 +1,9 @@
-//! The rules of the election, after client-go's: pure, with the clocks as parameters.
+//! The rules of the election, after client-go's: no I/O, with the clocks as parameters.
 //!
-//! - Another's renewal counts from the moment that it was seen here. What its clock says is
-//!   written down for people and never compared.
-//! - A write carries the version that was seen: of two who try, one wins.
-//! - An empty holder means that the lease was given back.
+//! - The renewal of another manager counts from the time at which this process saw it. The times
+//!   in the lease are for people and are never compared.
+//! - A write carries the resource version that was read: of two concurrent writes one fails.
+//! - An empty holder means that the lease was released.
 
 use std::time::Duration;
 
@@ -12,27 +12,29 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::ObjectMeta;
 
-use crate::clock::Moment;
+use crate::manager::boot_clock::BootInstant;
 
-/// What to do about the lease.
+/// The name of the Lease.
+pub(super) const LEASE: &str = "b4c95cb3.schedkit.io";
+
+/// The next write of the lease.
 #[derive(Debug, PartialEq)]
-pub(super) enum Move {
-    /// There is none: make it.
+pub(super) enum LeaseAction {
     Create(Lease),
-    /// It is ours, free or outlived: write this over the version that was seen.
+    /// The lease is ours, free or expired: replace the version that was read.
     Update(Lease),
-    /// It is somebody else's.
+    /// Another manager holds it.
     Wait,
 }
 
-/// What a candidate knows.
+/// What this manager knows about the lease.
 #[derive(Debug)]
 pub(super) struct Election {
     identity: String,
     duration: Duration,
-    /// The lease as it was seen last, and when it was first seen so.
-    seen: Option<(Lease, Moment)>,
-    /// Whether the version of `seen` is the latest that we know of.
+    /// The lease as it was read last, and since when it has been so.
+    seen: Option<(Lease, BootInstant)>,
+    /// Whether `seen` has the latest resource version that we know of.
     current: bool,
 }
 
@@ -46,24 +48,30 @@ impl Election {
         }
     }
 
-    /// Who has the lease, if it is somebody else.
+    /// The holder, if it is another manager.
     pub(super) fn holder(&self) -> Option<&str> {
         let (lease, _) = self.seen.as_ref()?;
         let holder = holder(lease)?;
         (holder != self.identity).then_some(holder)
     }
 
-    /// A renewal without a look, when the lease is ours and its version is known.
-    pub(super) fn renew(&self, wall: Timestamp) -> Option<Move> {
+    /// A renewal without reading the lease, if it is ours and its version is known.
+    pub(super) fn renew(&self, wall: Timestamp) -> Option<LeaseAction> {
         let (lease, _) = self.seen.as_ref().filter(|_| self.current)?;
-        (holder(lease) == Some(&self.identity)).then(|| Move::Update(self.taken(lease, wall)))
+        (holder(lease) == Some(&self.identity))
+            .then(|| LeaseAction::Update(self.taken(lease, wall)))
     }
 
-    /// What to do, now that the lease was looked at.
-    pub(super) fn decide(&mut self, lease: Option<Lease>, now: Moment, wall: Timestamp) -> Move {
+    /// Decides after the lease was read.
+    pub(super) fn decide(
+        &mut self,
+        lease: Option<Lease>,
+        now: BootInstant,
+        wall: Timestamp,
+    ) -> LeaseAction {
         let Some(lease) = lease else {
             self.seen = None;
-            return Move::Create(self.first(wall));
+            return LeaseAction::Create(self.first(wall));
         };
         let known = self.seen.take();
         let since = match known {
@@ -75,25 +83,25 @@ impl Election {
             Some(holder) => holder == self.identity || since.plus(self.duration) < now,
         };
         let next = match free {
-            true => Move::Update(self.taken(&lease, wall)),
-            false => Move::Wait,
+            true => LeaseAction::Update(self.taken(&lease, wall)),
+            false => LeaseAction::Wait,
         };
         self.seen = Some((lease, since));
         next
     }
 
-    /// Our write was taken: this is the lease now.
+    /// Our write succeeded: this is the lease now.
     pub(super) fn wrote(&mut self, lease: Lease) {
-        self.seen = Some((lease, Moment::now()));
+        self.seen = Some((lease, BootInstant::now()));
         self.current = true;
     }
 
-    /// Our write was refused or went unanswered: the version that we know may be outdated.
+    /// Our write failed or timed out: the version that we know may be outdated.
     pub(super) fn forget_version(&mut self) {
         self.current = false;
     }
 
-    /// The lease given back; nothing when it is not ours to give.
+    /// The released lease; `None` if it is not ours.
     pub(super) fn release(&self, wall: Timestamp) -> Option<Lease> {
         let (lease, _) = self.seen.as_ref()?;
         (holder(lease) == Some(&self.identity)).then(|| {
@@ -110,7 +118,7 @@ impl Election {
     fn first(&self, wall: Timestamp) -> Lease {
         let lease = Lease {
             metadata: ObjectMeta {
-                name: Some(super::LEASE.to_owned()),
+                name: Some(LEASE.to_owned()),
                 ..ObjectMeta::default()
             },
             spec: Some(LeaseSpec::default()),
@@ -120,7 +128,7 @@ impl Election {
         lease
     }
 
-    /// The same lease with us as its holder.
+    /// The same lease with this manager as its holder.
     fn taken(&self, lease: &Lease, wall: Timestamp) -> Lease {
         let again = holder(lease) == Some(&self.identity);
         let mut lease = lease.clone();
@@ -147,8 +155,8 @@ mod tests {
 
     const DURATION: Duration = Duration::from_secs(15);
 
-    fn at(seconds: u64) -> Moment {
-        Moment::after_boot(Duration::from_secs(seconds))
+    fn at(seconds: u64) -> BootInstant {
+        BootInstant::after_boot(Duration::from_secs(seconds))
     }
 
     fn wall(seconds: i64) -> Timestamp {
@@ -159,23 +167,23 @@ mod tests {
         Election::new(name.to_owned(), DURATION)
     }
 
-    /// The lease as `who` takes it.
+    /// The lease as `who` acquires it.
     fn lease_of(who: &str, at_wall: i64) -> Lease {
         match candidate(who).decide(None, at(0), wall(at_wall)) {
-            Move::Create(lease) => lease,
+            LeaseAction::Create(lease) => lease,
             other => panic!("{other:?}"),
         }
     }
 
-    fn spec(next: Move) -> LeaseSpec {
+    fn spec(next: LeaseAction) -> LeaseSpec {
         match next {
-            Move::Create(lease) | Move::Update(lease) => lease.spec.unwrap(),
-            Move::Wait => panic!("it waits"),
+            LeaseAction::Create(lease) | LeaseAction::Update(lease) => lease.spec.unwrap(),
+            LeaseAction::Wait => panic!("it waits"),
         }
     }
 
     #[test]
-    fn a_silent_holder_is_succeeded_only_after_a_lease_seen_here() {
+    fn a_lease_is_taken_over_only_after_a_lease_duration_on_this_clock() {
         let mut two = candidate("two");
         // The other's clock is a year ahead or behind: it must not matter.
         for year in [-31_000_000, 31_000_000] {
@@ -183,11 +191,11 @@ mod tests {
             let begin = 1_000;
             assert_eq!(
                 two.decide(Some(lease.clone()), at(begin), wall(0)),
-                Move::Wait
+                LeaseAction::Wait
             );
             assert_eq!(
                 two.decide(Some(lease.clone()), at(begin + 15), wall(0)),
-                Move::Wait
+                LeaseAction::Wait
             );
             let taken = spec(two.decide(Some(lease), at(begin + 16), wall(0)));
             assert_eq!(taken.holder_identity.as_deref(), Some("two"));
@@ -197,12 +205,12 @@ mod tests {
     }
 
     #[test]
-    fn every_renewal_that_is_seen_starts_the_wait_anew() {
+    fn every_observed_renewal_restarts_the_wait() {
         let mut two = candidate("two");
         for second in 0..100 {
             let renewed = lease_of("one", second);
             let now = at(u64::try_from(second).unwrap() * 14);
-            assert_eq!(two.decide(Some(renewed), now, wall(0)), Move::Wait);
+            assert_eq!(two.decide(Some(renewed), now, wall(0)), LeaseAction::Wait);
         }
     }
 
@@ -221,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_holder_renews_without_a_look_until_a_write_is_refused() {
+    fn the_holder_renews_without_reading_until_a_write_fails() {
         let mut one = candidate("one");
         assert_eq!(one.renew(wall(0)), None);
         one.wrote(lease_of("one", 0));
@@ -231,10 +239,10 @@ mod tests {
         assert_eq!(renewed.lease_transitions, Some(0));
         one.forget_version();
         assert_eq!(one.renew(wall(8)), None);
-        // Somebody else has it: then it is neither renewed nor released.
+        // A lease of another manager is neither renewed nor released.
         assert_eq!(
             one.decide(Some(lease_of("two", 0)), at(0), wall(8)),
-            Move::Wait
+            LeaseAction::Wait
         );
         assert_eq!(one.holder(), Some("two"));
         assert_eq!(one.release(wall(9)), None);

@@ -1,8 +1,8 @@
-//! What a merge patch must say so that one document becomes the other: what is gone is null.
+//! Computes a JSON merge patch between two documents.
 
 use serde_json::{Map, Value};
 
-/// The patch from one to the other. Lists are replaced whole.
+/// Removed fields become null; lists are replaced as a whole.
 pub(super) fn difference(before: &Value, after: &Value) -> Value {
     let (Value::Object(before), Value::Object(after)) = (before, after) else {
         return after.clone();
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_gone_is_null_and_what_stayed_is_left_out() {
+    fn removed_fields_are_null_and_unchanged_fields_are_omitted() {
         let before = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1]});
         let after = json!({"b": {"c": 1, "f": 3}, "e": [2], "g": 4});
         let patch = json!({"a": null, "b": {"d": null, "f": 3}, "e": [2], "g": 4});

@@ -1,4 +1,4 @@
-//! What is said about a SchedExt that cannot be read.
+//! The status of a SchedExt that cannot be parsed.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -7,19 +7,18 @@ use kube::Resource;
 use serde_json::{Value, json};
 use sked_api::SchedExt;
 
-use crate::stores::Unreadable;
+use crate::manager::stores::Unreadable;
 
-/// In a word.
 pub(super) const REASON: &str = "InvalidSpec";
 
-/// The status, unless it is there already.
+/// `None` if the SchedExt has this status already.
 pub(super) fn status(unreadable: &Unreadable, now: Timestamp) -> Option<Value> {
     let message = format!(
-        "the spec cannot be read: {}; what runs goes on as it is until the spec is corrected",
-        unreadable.sentence
+        "the spec cannot be parsed: {}; running schedulers are not touched until the spec is corrected",
+        unreadable.message
     );
-    let said = unreadable.status["conditions"].as_array();
-    let said = said.into_iter().flatten().any(|condition| {
+    let reported = unreadable.status["conditions"].as_array();
+    let reported = reported.into_iter().flatten().any(|condition| {
         condition["message"] == message && condition["observedGeneration"] == unreadable.generation
     });
     let condition = |kind: &str, status: &str| {
@@ -32,7 +31,7 @@ pub(super) fn status(unreadable: &Unreadable, now: Timestamp) -> Option<Value> {
             "lastTransitionTime": Time(now),
         })
     };
-    (!said).then(|| {
+    (!reported).then(|| {
         json!({
             "observedGeneration": unreadable.generation,
             "conditions": [condition("Ready", "False"), condition("Degraded", "True")],
@@ -40,7 +39,7 @@ pub(super) fn status(unreadable: &Unreadable, now: Timestamp) -> Option<Value> {
     })
 }
 
-/// What events point at.
+/// The object that the event is about.
 pub(super) fn reference(unreadable: &Unreadable) -> ObjectReference {
     ObjectReference {
         api_version: Some(SchedExt::api_version(&()).into_owned()),

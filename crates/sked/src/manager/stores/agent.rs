@@ -1,25 +1,23 @@
-//! The nodes' agents: whether they are ready, for then their reports can be believed.
+//! Node agents' pods: a report is trusted only while its agent is ready.
 
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use kube::api::ObjectMeta;
 use serde::Deserialize;
 use sked_plan::{NodeName, ObjectKey, Uid};
 
-use super::store::Kept;
-use super::wire::{Watched, WireMeta};
+use super::decode::{MetaFields, Watched};
+use super::store::Stored;
 
-/// An agent's pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AgentSeen {
+pub(crate) struct AgentPod {
     key: ObjectKey,
     pub(crate) node: NodeName,
     pub(crate) ready: bool,
 }
 
-/// An agent's pod on the wire.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Wire {
-    metadata: WireMeta,
+pub(crate) struct RawAgentPod {
+    metadata: MetaFields,
     #[serde(default)]
     spec: Spec,
     #[serde(default)]
@@ -38,7 +36,7 @@ struct Status {
     conditions: Vec<PodCondition>,
 }
 
-impl Kept for AgentSeen {
+impl Stored for AgentPod {
     fn key(&self) -> ObjectKey {
         self.key.clone()
     }
@@ -56,23 +54,23 @@ impl Kept for AgentSeen {
     }
 }
 
-impl Watched for AgentSeen {
+impl Watched for AgentPod {
     type Kind = Pod;
-    type Wire = Wire;
+    type Raw = RawAgentPod;
 
-    fn meta(wire: &Wire) -> ObjectMeta {
-        wire.metadata.seen()
+    fn meta(raw: &RawAgentPod) -> ObjectMeta {
+        raw.metadata.object_meta()
     }
 
-    /// One that is on no node yet is of no concern.
-    fn read(wire: Wire) -> Option<Self> {
-        let node = NodeName::from(wire.spec.node_name?.as_str());
-        let mut conditions = wire.status.conditions.iter();
+    /// A pod that is not scheduled yet is ignored.
+    fn read(raw: RawAgentPod) -> Option<Self> {
+        let node = NodeName::from(raw.spec.node_name?.as_str());
+        let mut conditions = raw.status.conditions.iter();
         let ready = conditions.any(|one| one.type_ == "Ready" && one.status == "True");
         Some(Self {
-            key: wire.metadata.key(),
+            key: raw.metadata.key(),
             node,
-            ready: ready && wire.metadata.deletion_timestamp.is_none(),
+            ready: ready && raw.metadata.deletion_timestamp.is_none(),
         })
     }
 }

@@ -1,23 +1,23 @@
-//! DaemonSets: their shape is worked out while they are read, and the rest forgotten.
+//! DaemonSets: stored with the shape of their fields instead of the fields.
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::api::ObjectMeta;
 use sked_plan::{LiveDaemonSet, ObjectKey, Uid};
 
-use super::store::Kept;
-use super::wire::{Unread, Watched};
+use super::decode::{RawObject, Watched};
+use super::store::Stored;
 
-impl Kept for LiveDaemonSet {
+impl Stored for LiveDaemonSet {
     fn key(&self) -> ObjectKey {
         self.key.clone()
     }
 
-    /// The SchedExt that controls it, and its own uid, by which pods and events name it.
+    /// The controlling SchedExt's uid, and its own, by which pods and events refer to it.
     fn groups(&self) -> [Option<&Uid>; 2] {
         [self.controller.as_ref(), Some(&self.uid)]
     }
 
-    /// A new version alone says nothing: what we look at may be the same.
+    /// A new resource version alone is no change.
     fn same(&self, other: &Self) -> bool {
         let other = Self {
             resource_version: self.resource_version.clone(),
@@ -29,13 +29,13 @@ impl Kept for LiveDaemonSet {
 
 impl Watched for LiveDaemonSet {
     type Kind = DaemonSet;
-    type Wire = Unread;
+    type Raw = RawObject;
 
-    fn meta(unread: &Unread) -> ObjectMeta {
-        unread.meta()
+    fn meta(raw: &RawObject) -> ObjectMeta {
+        raw.meta()
     }
 
-    fn read(unread: Unread) -> Option<Self> {
-        Self::read(&unread.whole()?).ok()
+    fn read(raw: RawObject) -> Option<Self> {
+        Self::read(&raw.parse()?).ok()
     }
 }

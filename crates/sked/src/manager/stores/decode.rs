@@ -1,4 +1,4 @@
-//! How objects come off the wire: only what a store keeps survives the reading.
+//! Decodes objects of list and watch responses, keeping only what a store needs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,40 +13,39 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sked_plan::ObjectKey;
 
-use super::store::Kept;
+use super::store::Stored;
 
-/// Something that is watched.
-pub(crate) trait Watched: Kept + Clone + fmt::Debug {
-    /// What the API server calls it.
+/// A stored type that is filled from a watch.
+pub(crate) trait Watched: Stored + Clone + fmt::Debug {
+    /// The Kubernetes kind.
     type Kind: Resource<DynamicType = ()>;
-    /// What is read.
-    type Wire: DeserializeOwned + Clone + fmt::Debug + Send;
-    /// Its name, namespace and version.
-    fn meta(wire: &Self::Wire) -> ObjectMeta;
-    /// What is kept of it; nothing of what is of no concern.
-    fn read(wire: Self::Wire) -> Option<Self>;
+    /// The fields that are deserialized.
+    type Raw: DeserializeOwned + Clone + fmt::Debug + Send;
+    /// Name, namespace and resource version.
+    fn meta(raw: &Self::Raw) -> ObjectMeta;
+    /// The object to store; `None` for one that is of no interest.
+    fn read(raw: Self::Raw) -> Option<Self>;
 }
 
-/// An object as a watch shows it: read only as far as it takes to see whether it is news.
+/// An object of a watch event, decoded only as far as needed to see whether it is known already.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen<T: Watched> {
-    /// Name, namespace and version.
+pub(crate) struct Decoded<T: Watched> {
+    /// Name, namespace and resource version.
     pub(crate) meta: ObjectMeta,
-    /// The rest.
-    pub(crate) wire: T::Wire,
+    pub(crate) raw: T::Raw,
 }
 
-impl<'de, T: Watched> Deserialize<'de> for Seen<T> {
+impl<'de, T: Watched> Deserialize<'de> for Decoded<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let wire = T::Wire::deserialize(deserializer)?;
+        let raw = T::Raw::deserialize(deserializer)?;
         Ok(Self {
-            meta: T::meta(&wire),
-            wire,
+            meta: T::meta(&raw),
+            raw,
         })
     }
 }
 
-impl<T: Watched> Resource for Seen<T> {
+impl<T: Watched> Resource for Decoded<T> {
     type DynamicType = ();
     type Scope = <T::Kind as Resource>::Scope;
 
@@ -70,10 +69,10 @@ impl<T: Watched> Resource for Seen<T> {
     }
 }
 
-/// The metadata that every kind has, but for what is large and of no use here.
+/// The metadata that stores need.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct WireMeta {
+pub(super) struct MetaFields {
     pub(super) name: String,
     pub(super) namespace: Option<String>,
     pub(super) uid: String,
@@ -84,9 +83,9 @@ pub(super) struct WireMeta {
     pub(super) owner_references: Vec<OwnerReference>,
 }
 
-impl WireMeta {
-    /// As the watch wants it.
-    pub(super) fn seen(&self) -> ObjectMeta {
+impl MetaFields {
+    /// In the form that kube's watcher needs.
+    pub(super) fn object_meta(&self) -> ObjectMeta {
         ObjectMeta {
             name: Some(self.name.clone()),
             namespace: self.namespace.clone(),
@@ -95,7 +94,6 @@ impl WireMeta {
         }
     }
 
-    /// Namespace and name.
     pub(super) fn key(&self) -> ObjectKey {
         ObjectKey {
             namespace: self.namespace.clone().unwrap_or_default(),
@@ -104,12 +102,11 @@ impl WireMeta {
     }
 }
 
-/// A whole object, whatever it says, without its `managedFields`: they are larger than the rest
-/// and are skipped unread.
+/// A whole object without its `managedFields`, which are larger than the rest and are skipped.
 #[derive(Clone, Debug)]
-pub(crate) struct Whole(pub(crate) Value);
+pub(crate) struct FullObject(pub(crate) Value);
 
-impl<'de> Deserialize<'de> for Whole {
+impl<'de> Deserialize<'de> for FullObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let fields = deserializer.deserialize_map(Fields { nested: true })?;
         Ok(Self(Value::Object(fields)))
@@ -154,10 +151,10 @@ impl<'de> Visitor<'de> for Fields {
     }
 }
 
-/// A whole object of which only name, namespace and version were read: most of what a watch tells
-/// is what we wrote ourselves, and costs no more than that.
+/// A whole object of which only name, namespace and version were parsed: most watch events report
+/// our own writes, and those objects need not be parsed.
 #[derive(Clone, Debug)]
-pub(crate) struct Unread {
+pub(crate) struct RawObject {
     head: Head,
     text: Box<RawValue>,
 }
@@ -176,8 +173,8 @@ struct HeadMeta {
     resource_version: Option<String>,
 }
 
-impl Unread {
-    /// As the watch wants it.
+impl RawObject {
+    /// In the form that kube's watcher needs.
     pub(super) fn meta(&self) -> ObjectMeta {
         let HeadMeta {
             name,
@@ -192,14 +189,14 @@ impl Unread {
         }
     }
 
-    /// All of it; nothing when it is no object.
-    pub(super) fn whole(&self) -> Option<Value> {
-        let whole = serde_json::from_str::<Whole>(self.text.get()).ok()?;
-        Some(whole.0)
+    /// `None` if it is no JSON object.
+    pub(super) fn parse(&self) -> Option<Value> {
+        let object = serde_json::from_str::<FullObject>(self.text.get()).ok()?;
+        Some(object.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Unread {
+impl<'de> Deserialize<'de> for RawObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let head = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
@@ -214,26 +211,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn managed_fields_are_skipped_and_all_else_is_read() {
+    fn managed_fields_are_skipped_and_everything_else_is_read() {
         let text = r#"{"metadata":{"name":"a","managedFields":[{"fieldsV1":{"f:spec":{}}}]},"spec":{"managedFields":1}}"#;
-        let Whole(object) = serde_json::from_str(text).unwrap();
+        let FullObject(object) = serde_json::from_str(text).unwrap();
         let expected = serde_json::json!({"metadata": {"name": "a"}, "spec": {"managedFields": 1}});
         assert_eq!(object, expected);
     }
 
     #[test]
-    fn what_a_watch_tells_is_read_in_two_steps() {
+    fn an_object_of_a_watch_event_is_parsed_in_two_steps() {
         let text = r#"{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"b","resourceVersion":"7"},"spec":{"x":1}}}"#;
-        let event: WatchEvent<Unread> = serde_json::from_str(text).unwrap();
-        let WatchEvent::Added(unread) = event else {
+        let event: WatchEvent<RawObject> = serde_json::from_str(text).unwrap();
+        let WatchEvent::Added(raw) = event else {
             panic!("{event:?}");
         };
-        let meta = unread.meta();
+        let meta = raw.meta();
         let text = |of: Option<String>| of.unwrap_or_default();
         assert_eq!(
             [meta.name, meta.namespace, meta.resource_version].map(text),
             ["a", "b", "7"]
         );
-        assert_eq!(unread.whole().unwrap()["spec"]["x"], 1);
+        assert_eq!(raw.parse().unwrap()["spec"]["x"], 1);
     }
 }

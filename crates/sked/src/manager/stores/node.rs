@@ -1,4 +1,4 @@
-//! Nodes: labels, taints and which start of the machine it is. What kubelet reports every few minutes changes nothing here.
+//! Nodes: labels, taints and boot id. kubelet's periodic status updates change nothing here.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,11 @@ use kube::api::ObjectMeta;
 use serde::Deserialize;
 use sked_plan::{Node, NodeName, ObjectKey, Uid};
 
-use super::store::Kept;
-use super::wire::Watched;
+use super::decode::Watched;
+use super::store::Stored;
 
-/// A node on the wire.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Wire {
+pub(crate) struct RawNode {
     metadata: Metadata,
     #[serde(default)]
     spec: Spec,
@@ -50,7 +49,7 @@ struct Spec {
     taints: Vec<Taint>,
 }
 
-impl Kept for Node {
+impl Stored for Node {
     fn key(&self) -> ObjectKey {
         key(&self.name)
     }
@@ -64,7 +63,6 @@ impl Kept for Node {
     }
 }
 
-/// The key of a node.
 pub(crate) fn key(name: &NodeName) -> ObjectKey {
     ObjectKey {
         namespace: String::new(),
@@ -74,22 +72,22 @@ pub(crate) fn key(name: &NodeName) -> ObjectKey {
 
 impl Watched for Node {
     type Kind = KubeNode;
-    type Wire = Wire;
+    type Raw = RawNode;
 
-    fn meta(wire: &Wire) -> ObjectMeta {
+    fn meta(raw: &RawNode) -> ObjectMeta {
         ObjectMeta {
-            name: Some(wire.metadata.name.clone()),
-            resource_version: wire.metadata.resource_version.clone(),
+            name: Some(raw.metadata.name.clone()),
+            resource_version: raw.metadata.resource_version.clone(),
             ..ObjectMeta::default()
         }
     }
 
-    fn read(wire: Wire) -> Option<Self> {
-        let Wire {
+    fn read(raw: RawNode) -> Option<Self> {
+        let RawNode {
             metadata,
             spec,
             status,
-        } = wire;
+        } = raw;
         Some(Self {
             name: NodeName::from(metadata.name.as_str()),
             uid: Uid(metadata.uid),

@@ -1,4 +1,4 @@
-//! Schedulers' pods: where they are and how they fare.
+//! Schedulers' pods.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
@@ -6,19 +6,18 @@ use kube::api::ObjectMeta;
 use schedkit_core::LastWords;
 use serde::Deserialize;
 use sked_api::label;
-use sked_plan::observed::{Ending, Gate, PodState};
+use sked_plan::live_pod::{ContainerExit, Gate, PodState};
 use sked_plan::{LivePod, NodeName, ObjectKey, Uid};
 
-use super::store::Kept;
-use super::wire::{Watched, WireMeta};
+use super::decode::{MetaFields, Watched};
+use super::store::Stored;
 
-/// What the DaemonSet controller calls the template that a pod was made from.
+/// The DaemonSet controller's hash of the template that a pod was created from.
 const TEMPLATE: &str = "controller-revision-hash";
 
-/// A pod on the wire.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Wire {
-    metadata: WireMeta,
+pub(crate) struct RawPod {
+    metadata: MetaFields,
     #[serde(default)]
     spec: Spec,
     #[serde(default)]
@@ -32,12 +31,12 @@ struct Spec {
     affinity: serde_json::Value,
 }
 
-impl Kept for LivePod {
+impl Stored for LivePod {
     fn key(&self) -> ObjectKey {
         self.key.clone()
     }
 
-    /// The DaemonSet that controls it.
+    /// The controlling DaemonSet.
     fn groups(&self) -> [Option<&Uid>; 2] {
         [Some(&self.daemonset), None]
     }
@@ -53,24 +52,24 @@ impl Kept for LivePod {
 
 impl Watched for LivePod {
     type Kind = Pod;
-    type Wire = Wire;
+    type Raw = RawPod;
 
-    fn meta(wire: &Wire) -> ObjectMeta {
-        wire.metadata.seen()
+    fn meta(raw: &RawPod) -> ObjectMeta {
+        raw.metadata.object_meta()
     }
 
-    fn read(wire: Wire) -> Option<Self> {
-        let Wire {
+    fn read(raw: RawPod) -> Option<Self> {
+        let RawPod {
             metadata,
             spec,
             status,
-        } = wire;
+        } = raw;
         live(metadata, &spec, &status)
     }
 }
 
-/// The pod, if a DaemonSet controls it; else it is of no concern.
-fn live(mut metadata: WireMeta, spec: &Spec, status: &PodStatus) -> Option<LivePod> {
+/// `None` if no DaemonSet controls the pod.
+fn live(mut metadata: MetaFields, spec: &Spec, status: &PodStatus) -> Option<LivePod> {
     let key = metadata.key();
     let template = metadata.labels.remove(TEMPLATE).unwrap_or_default();
     let mut owners = metadata.owner_references.into_iter();
@@ -84,7 +83,7 @@ fn live(mut metadata: WireMeta, spec: &Spec, status: &PodStatus) -> Option<LiveP
         uid: Uid(metadata.uid),
         state: state(spec, status),
         started: container.and_then(started),
-        ending: container.and_then(ending),
+        last_exit: container.and_then(last_exit),
         gate: gate(status),
         template,
         restarts: container.map_or(0, |container| container.restart_count),
@@ -95,7 +94,7 @@ fn live(mut metadata: WireMeta, spec: &Spec, status: &PodStatus) -> Option<LiveP
     })
 }
 
-/// Where it runs, or which node the DaemonSet controller made it for.
+/// Where it runs, or which node the DaemonSet controller created it for.
 fn node(spec: &Spec) -> Option<NodeName> {
     if let Some(name) = &spec.node_name {
         return Some(NodeName::from(name.as_str()));
@@ -133,12 +132,12 @@ fn state(spec: &Spec, status: &PodStatus) -> PodState {
     if now.is_some_and(|state| state.running.is_some()) {
         return PodState::Running;
     }
-    // A container that waits to be started again has ended before.
-    if ending(container).is_some() {
+    // A container that waits for its restart has exited before.
+    if last_exit(container).is_some() {
         return PodState::Ended;
     }
     match now.and_then(|state| state.waiting.as_ref()) {
-        Some(waiting) if !begins(waiting.reason.as_deref()) => PodState::Waiting {
+        Some(waiting) if !is_starting(waiting.reason.as_deref()) => PodState::Waiting {
             reason: text(&waiting.reason),
             message: text(&waiting.message),
         },
@@ -146,8 +145,8 @@ fn state(spec: &Spec, status: &PodStatus) -> PodState {
     }
 }
 
-/// Whether kubelet is still at the ordinary beginning.
-fn begins(reason: Option<&str>) -> bool {
+/// Whether this is kubelet's reason for an ordinary start.
+fn is_starting(reason: Option<&str>) -> bool {
     matches!(
         reason,
         None | Some("" | "ContainerCreating" | "PodInitializing")
@@ -159,15 +158,15 @@ fn started(container: &ContainerStatus) -> Option<Timestamp> {
     running.started_at.as_ref().map(|time| time.0)
 }
 
-/// How the container ended: this time, or the time before.
-fn ending(container: &ContainerStatus) -> Option<Ending> {
+/// How the container exited: now, or before its last restart.
+fn last_exit(container: &ContainerStatus) -> Option<ContainerExit> {
     let states = [container.state.as_ref(), container.last_state.as_ref()];
     let mut ended = states.into_iter().flatten();
     let ended = ended.find_map(|state| state.terminated.as_ref())?;
-    Some(Ending {
+    Some(ContainerExit {
         code: ended.exit_code,
         reason: ended.reason.clone().unwrap_or_default(),
-        words: LastWords::parse(ended.message.as_deref().unwrap_or_default()),
+        exit_message: LastWords::parse(ended.message.as_deref().unwrap_or_default()),
         at: ended.finished_at.as_ref().map(|time| time.0),
     })
 }
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_is_meant_for_a_node_is_counted_there() {
+    fn an_unscheduled_pod_counts_on_the_node_that_it_was_created_for() {
         let affinity = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
             {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node7"]}]}
         ]}}});
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_is_what_kubelet_says_it_is() {
+    fn a_containers_state_is_read_from_kubelets_status() {
         let with = |state, last| {
             let containers = json!([{"name": "scx", "image": "i", "imageID": "", "ready": false, "restartCount": 3, "state": state, "lastState": last}]);
             pod(
@@ -270,9 +269,9 @@ mod tests {
         assert_eq!(again.state, PodState::Running);
         assert_eq!(again.started, Some("2026-01-01T00:00:09Z".parse().unwrap()));
         for pod in [crashing, again] {
-            let ending = pod.ending.unwrap();
-            let reason = ending.words.unwrap().reason;
-            assert_eq!((ending.code, reason), (1, ExitReason::SysRq));
+            let last_exit = pod.last_exit.unwrap();
+            let reason = last_exit.exit_message.unwrap().reason;
+            assert_eq!((last_exit.code, reason), (1, ExitReason::SysRq));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Events that say why a DaemonSet's pods are not made.
+//! FailedCreate events: why the DaemonSet controller could not create pods.
 
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
@@ -7,14 +7,13 @@ use serde::Deserialize;
 use sked_plan::observed::Refusal;
 use sked_plan::{ObjectKey, Uid};
 
-use super::store::Kept;
-use super::wire::{Watched, WireMeta};
+use super::decode::{MetaFields, Watched};
+use super::store::Stored;
 
-/// An event on the wire.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Wire {
-    metadata: WireMeta,
+pub(crate) struct RawEvent {
+    metadata: MetaFields,
     involved_object: Involved,
     #[serde(default)]
     message: String,
@@ -35,19 +34,18 @@ struct Series {
     last_observed_time: Option<MicroTime>,
 }
 
-/// A refusal and the event that tells of it.
+/// A refusal and the name of its event.
 #[derive(Clone, Debug)]
-pub(crate) struct RefusalSeen {
+pub(crate) struct RefusalEvent {
     key: ObjectKey,
     pub(crate) refusal: Refusal,
 }
 
-impl Kept for RefusalSeen {
+impl Stored for RefusalEvent {
     fn key(&self) -> ObjectKey {
         self.key.clone()
     }
 
-    /// The DaemonSet.
     fn groups(&self) -> [Option<&Uid>; 2] {
         [Some(&self.refusal.daemonset), None]
     }
@@ -57,29 +55,29 @@ impl Kept for RefusalSeen {
     }
 }
 
-impl Watched for RefusalSeen {
+impl Watched for RefusalEvent {
     type Kind = Event;
-    type Wire = Wire;
+    type Raw = RawEvent;
 
-    fn meta(wire: &Wire) -> ObjectMeta {
-        wire.metadata.seen()
+    fn meta(raw: &RawEvent) -> ObjectMeta {
+        raw.metadata.object_meta()
     }
 
-    fn read(wire: Wire) -> Option<Self> {
-        let observed = wire.series.and_then(|series| series.last_observed_time);
+    fn read(raw: RawEvent) -> Option<Self> {
+        let observed = raw.series.and_then(|series| series.last_observed_time);
         let at = observed
-            .or(wire.event_time)
+            .or(raw.event_time)
             .map(|time| time.0)
             .into_iter()
-            .chain(wire.last_timestamp.map(|time| time.0))
-            .chain(wire.metadata.creation_timestamp.as_ref().map(|time| time.0))
+            .chain(raw.last_timestamp.map(|time| time.0))
+            .chain(raw.metadata.creation_timestamp.as_ref().map(|time| time.0))
             .max()
             .unwrap_or_default();
         Some(Self {
-            key: wire.metadata.key(),
+            key: raw.metadata.key(),
             refusal: Refusal {
-                daemonset: Uid(wire.involved_object.uid),
-                message: wire.message,
+                daemonset: Uid(raw.involved_object.uid),
+                message: raw.message,
                 at,
             },
         })

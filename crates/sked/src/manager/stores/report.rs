@@ -1,33 +1,33 @@
-//! What the nodes' agents report.
+//! Node agents' reports (SchedExtNodes).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::ObjectMeta;
 use serde::Deserialize;
 use sked_api::{SchedExtNode, SchedExtNodeStatus};
-use sked_plan::observed::Report;
+use sked_plan::NodeReport;
 use sked_plan::{NodeName, ObjectKey, Uid};
 
-use super::store::Kept;
-use super::wire::{Watched, WireMeta};
+use super::decode::{MetaFields, Watched};
+use super::store::Stored;
 
 /// A report and the node that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ReportSeen {
+pub(crate) struct ReportOfNode {
     pub(crate) node: NodeName,
-    pub(crate) report: Report,
+    pub(crate) report: NodeReport,
 }
 
-/// A report on the wire. One that cannot be read says nothing.
+/// A status that cannot be parsed counts as an empty report.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Wire {
-    metadata: WireMeta,
+pub(crate) struct RawReport {
+    metadata: MetaFields,
     #[serde(default)]
     status: serde_json::Value,
 }
 
-impl Kept for ReportSeen {
+impl Stored for ReportOfNode {
     fn key(&self) -> ObjectKey {
-        super::node_key(&self.node)
+        super::node::key(&self.node)
     }
 
     fn groups(&self) -> [Option<&Uid>; 2] {
@@ -39,16 +39,16 @@ impl Kept for ReportSeen {
     }
 }
 
-impl Watched for ReportSeen {
+impl Watched for ReportOfNode {
     type Kind = SchedExtNode;
-    type Wire = Wire;
+    type Raw = RawReport;
 
-    fn meta(wire: &Wire) -> ObjectMeta {
-        wire.metadata.seen()
+    fn meta(raw: &RawReport) -> ObjectMeta {
+        raw.metadata.object_meta()
     }
 
-    fn read(wire: Wire) -> Option<Self> {
-        let Wire { metadata, status } = wire;
+    fn read(raw: RawReport) -> Option<Self> {
+        let RawReport { metadata, status } = raw;
         let mut owners = metadata.owner_references.into_iter();
         let owner = owners.find(|owner| owner.kind == "Node" && owner.name == metadata.name);
         let status = SchedExtNodeStatus::deserialize(status).unwrap_or_default();
@@ -59,7 +59,7 @@ impl Watched for ReportSeen {
     }
 }
 
-fn report(owner: Option<Uid>, status: SchedExtNodeStatus) -> Report {
+fn report(owner: Option<Uid>, status: SchedExtNodeStatus) -> NodeReport {
     let SchedExtNodeStatus {
         kernel_release,
         boot_id,
@@ -67,13 +67,13 @@ fn report(owner: Option<Uid>, status: SchedExtNodeStatus) -> Report {
         state,
         ops,
         enable_seq,
-        // Of no use to a plan.
+        // The planner does not need these.
         switch_all: _,
         nr_rejected: _,
         since,
         trouble,
     } = status;
-    Report {
+    NodeReport {
         owner,
         boot_id,
         release: kernel_release,
@@ -92,16 +92,16 @@ mod tests {
 
     use super::*;
 
-    fn read(status: &Value) -> Report {
+    fn read(status: &Value) -> NodeReport {
         let owner = json!({"apiVersion": "v1", "kind": "Node", "name": "node1", "uid": "u"});
         let object =
             json!({"metadata": {"name": "node1", "ownerReferences": [owner]}, "status": status});
-        let wire = serde_json::from_value(object).unwrap();
-        ReportSeen::read(wire).unwrap().report
+        let raw = serde_json::from_value(object).unwrap();
+        ReportOfNode::read(raw).unwrap().report
     }
 
     #[test]
-    fn a_report_is_read_and_nonsense_says_nothing() {
+    fn a_report_is_read_and_an_invalid_one_is_empty() {
         let status = json!({"state": "enabled", "ops": "lab", "enableSeq": 3, "bootID": "b", "since": "2026-01-01T00:00:09.250000Z"});
         let report = read(&status);
         assert_eq!(report.owner, Some(Uid("u".to_owned())));

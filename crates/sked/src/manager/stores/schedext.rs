@@ -1,5 +1,5 @@
-//! SchedExts: whole, but for what is large and of no use. One that cannot be read (made under
-//! another CRD, or past its rules) is kept as such: it must not blind us to the others.
+//! SchedExts, without large metadata that nobody reads. A SchedExt that cannot be parsed (created
+//! under another CRD, or without its rules) is stored as such, so that it does not stop the watch.
 
 use std::sync::Arc;
 
@@ -9,45 +9,32 @@ use serde_json::Value;
 use sked_api::{SchedExt, SchedExtSpec};
 use sked_plan::{ObjectKey, Uid};
 
-use super::store::Kept;
-use super::wire::{Unread, Watched};
+use super::decode::{RawObject, Watched};
+use super::store::Stored;
 
-/// kubectl keeps a copy of all that was applied; we have no use for it.
+/// kubectl's copy of the applied object, which sked does not need.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// A SchedExt as far as it can be read.
 #[derive(Clone, Debug)]
-pub(crate) enum SchedExtSeen {
-    /// It can.
-    Read {
-        /// This life of it.
-        uid: Uid,
-        /// All of it.
-        schedext: Arc<SchedExt>,
-    },
-    /// It cannot.
+pub(crate) enum SchedExtEntry {
+    Read { uid: Uid, schedext: Arc<SchedExt> },
     Unreadable(Unreadable),
 }
 
-/// A SchedExt that cannot be read.
+/// A SchedExt whose spec cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unreadable {
-    /// Namespace and name.
     pub(crate) key: ObjectKey,
-    /// This life of it.
     pub(crate) uid: Uid,
-    /// The spec's generation.
     pub(crate) generation: i64,
-    /// Its version.
     pub(crate) resource_version: String,
     /// Why not.
-    pub(crate) sentence: String,
-    /// What is said about it already.
+    pub(crate) message: String,
+    /// Its current status.
     pub(crate) status: Value,
 }
 
-impl SchedExtSeen {
-    /// The SchedExt, if it can be read.
+impl SchedExtEntry {
     pub(crate) fn schedext(&self) -> Option<&Arc<SchedExt>> {
         match self {
             Self::Read { schedext, .. } => Some(schedext),
@@ -55,7 +42,7 @@ impl SchedExtSeen {
         }
     }
 
-    /// What is left of a whole object.
+    /// Trims a whole object.
     pub(crate) fn new(mut object: Value) -> Self {
         let metadata = ObjectMeta::deserialize(&object["metadata"]).unwrap_or_default();
         let metadata = trimmed(metadata);
@@ -66,7 +53,7 @@ impl SchedExtSeen {
                 schedext: Arc::new(SchedExt {
                     metadata,
                     spec,
-                    // What somebody else wrote there is written over.
+                    // A status that cannot be parsed is overwritten.
                     status: Deserialize::deserialize(&object["status"]).unwrap_or_default(),
                 }),
             },
@@ -78,7 +65,7 @@ impl SchedExtSeen {
                 uid,
                 generation: metadata.generation.unwrap_or_default(),
                 resource_version: metadata.resource_version.unwrap_or_default(),
-                sentence: error.to_string(),
+                message: error.to_string(),
                 status: object["status"].take(),
             }),
         }
@@ -93,7 +80,7 @@ fn trimmed(mut metadata: ObjectMeta) -> ObjectMeta {
     metadata
 }
 
-impl Kept for SchedExtSeen {
+impl Stored for SchedExtEntry {
     fn key(&self) -> ObjectKey {
         match self {
             Self::Read { schedext, .. } => sked_plan::part::key(schedext),
@@ -101,7 +88,7 @@ impl Kept for SchedExtSeen {
         }
     }
 
-    /// Itself: others name it by its uid.
+    /// Its own uid, by which others refer to it.
     fn groups(&self) -> [Option<&Uid>; 2] {
         let uid = match self {
             Self::Read { uid, .. } => uid,
@@ -110,7 +97,7 @@ impl Kept for SchedExtSeen {
         [Some(uid), None]
     }
 
-    /// What we look at: spec, status and whether it is being deleted.
+    /// Compares spec, status and deletion.
     fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Read { schedext: one, .. }, Self::Read { schedext: two, .. }) => {
@@ -137,16 +124,16 @@ impl Kept for SchedExtSeen {
     }
 }
 
-impl Watched for SchedExtSeen {
+impl Watched for SchedExtEntry {
     type Kind = SchedExt;
-    type Wire = Unread;
+    type Raw = RawObject;
 
-    fn meta(unread: &Unread) -> ObjectMeta {
-        unread.meta()
+    fn meta(raw: &RawObject) -> ObjectMeta {
+        raw.meta()
     }
 
-    fn read(unread: Unread) -> Option<Self> {
-        unread.whole().map(Self::new)
+    fn read(raw: RawObject) -> Option<Self> {
+        raw.parse().map(Self::new)
     }
 }
 
@@ -157,10 +144,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_cannot_be_read_is_kept_with_the_reason() {
+    fn a_schedext_that_cannot_be_parsed_is_stored_with_the_reason() {
         let meta = json!({"name": "a", "namespace": "here", "uid": "u", "generation": 2, "resourceVersion": "7",
             "annotations": {LAST_APPLIED: "{}", "mine": "1"}});
-        let good = SchedExtSeen::new(json!({"metadata": meta, "spec": {"sched": "x"}}));
+        let good = SchedExtEntry::new(json!({"metadata": meta, "spec": {"sched": "x"}}));
         let annotations = good
             .schedext()
             .unwrap()
@@ -175,12 +162,12 @@ mod tests {
             json!({"sched": "x", "priority": 1e300}),
             json!(null),
         ] {
-            let bad = SchedExtSeen::new(json!({"metadata": meta, "spec": spec}));
-            let SchedExtSeen::Unreadable(bad) = bad else {
+            let bad = SchedExtEntry::new(json!({"metadata": meta, "spec": spec}));
+            let SchedExtEntry::Unreadable(bad) = bad else {
                 panic!("{bad:?}");
             };
             assert_eq!((bad.key.name.as_str(), bad.generation), ("a", 2));
-            assert!(!bad.sentence.is_empty());
+            assert!(!bad.message.is_empty());
         }
     }
 }

@@ -1,49 +1,58 @@
-//! One store: objects by key, by the group that they belong to, and by node.
+//! A store of one kind: objects by key, by group and by node. It notifies its listener of every
+//! change.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use sked_plan::{NodeName, ObjectKey, Uid};
 
-/// Something that a store can keep.
-pub(crate) trait Kept: Send + Sync + 'static {
-    /// Its namespace (empty for what has none) and name.
+/// An object that a store can keep.
+pub(crate) trait Stored: Send + Sync + 'static {
+    /// The namespace is empty for cluster-scoped objects.
     fn key(&self) -> ObjectKey;
-    /// What it is looked up by besides its key: uids, its own or another's.
+    /// Further lookup keys: uids, its own or that of another object.
     fn groups(&self) -> [Option<&Uid>; 2];
-    /// The node that it is on or about, if it is looked up by that.
+    /// The node that it is on or about, if it is looked up by node.
     fn node(&self) -> Option<&NodeName> {
         None
     }
-    /// Whether nobody needs to hear that one became the other.
+    /// Whether the difference between two versions concerns no listener.
     fn same(&self, other: &Self) -> bool;
 }
 
-/// What happened to an object.
+/// Who changed a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A watch reported an object.
+    Watch,
+    /// This manager wrote the object and stored the API server's response. The watch's event for
+    /// the same version is no change any more.
+    OwnWrite,
+}
+
+/// A change of one object.
 #[derive(Debug)]
 pub(crate) struct Change<T> {
-    /// Which.
     pub(crate) key: ObjectKey,
-    /// What it was.
+    pub(crate) source: Source,
     pub(crate) old: Option<Arc<T>>,
-    /// What it is.
     pub(crate) new: Option<Arc<T>>,
 }
 
-/// Objects by key and by group.
-#[derive(Debug)]
+type Listener<T> = Box<dyn Fn(&Change<T>) + Send + Sync>;
+
+/// Objects by key, by group and by node.
 pub(crate) struct Store<T> {
     inner: RwLock<Inner<T>>,
+    listener: OnceLock<Listener<T>>,
 }
 
-#[derive(Debug)]
 struct Inner<T> {
     objects: HashMap<ObjectKey, Entry<T>>,
     groups: HashMap<Uid, BTreeSet<ObjectKey>>,
     nodes: HashMap<NodeName, BTreeSet<ObjectKey>>,
 }
 
-#[derive(Debug)]
 struct Entry<T> {
     version: u64,
     object: Arc<T>,
@@ -58,12 +67,17 @@ impl<T> Default for Store<T> {
         };
         Self {
             inner: RwLock::new(inner),
+            listener: OnceLock::new(),
         }
     }
 }
 
-impl<T: Kept> Store<T> {
-    /// One of them.
+impl<T: Stored> Store<T> {
+    /// Sets the listener. Only the first call has an effect.
+    pub(crate) fn listen(&self, listener: impl Fn(&Change<T>) + Send + Sync + 'static) {
+        let _ = self.listener.set(Box::new(listener));
+    }
+
     pub(crate) fn get(&self, key: &ObjectKey) -> Option<Arc<T>> {
         let inner = self.read();
         inner
@@ -72,7 +86,7 @@ impl<T: Kept> Store<T> {
             .map(|entry| Arc::clone(&entry.object))
     }
 
-    /// Those of a group, by key.
+    /// The objects of a group, by key.
     pub(crate) fn group(&self, group: &Uid) -> Vec<Arc<T>> {
         let inner = self.read();
         let keys = inner.groups.get(group).into_iter().flatten();
@@ -80,7 +94,7 @@ impl<T: Kept> Store<T> {
         entries.map(|entry| Arc::clone(&entry.object)).collect()
     }
 
-    /// Those of a node, by key.
+    /// The objects on a node, by key.
     pub(crate) fn on(&self, node: &NodeName) -> Vec<Arc<T>> {
         let inner = self.read();
         let keys = inner.nodes.get(node).into_iter().flatten();
@@ -88,38 +102,38 @@ impl<T: Kept> Store<T> {
         entries.map(|entry| Arc::clone(&entry.object)).collect()
     }
 
-    /// All of them, in no order.
+    /// In no particular order.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         let inner = self.read();
         let entries = inner.objects.values();
         entries.map(|entry| Arc::clone(&entry.object)).collect()
     }
 
-    /// Puts an object in, unless a later version of it is there already: a watch may lag behind
-    /// what was written here a moment ago.
-    pub(crate) fn put(&self, version: &str, object: T) -> Option<Change<T>> {
+    /// Stores an object, unless the same or a later version is there: a watch may lag behind an own
+    /// write.
+    pub(crate) fn put(&self, source: Source, version: &str, object: T) {
         let key = object.key();
         if self.knows(&key, version) {
-            return None;
+            return;
         }
-        let version = number(version);
-        let mut inner = self.write();
-        let before = inner.objects.get(&key);
         let object = Arc::new(object);
-        let same = before.is_some_and(|before| before.object.same(&object));
         let entry = Entry {
-            version,
+            version: number(version),
             object: Arc::clone(&object),
         };
-        let old = inner.insert(key.clone(), entry);
-        (!same).then_some(Change {
+        let old = self.write().insert(key.clone(), entry);
+        if old.as_ref().is_some_and(|old| old.same(&object)) {
+            return;
+        }
+        self.notify(&Change {
             key,
+            source,
             old,
             new: Some(object),
-        })
+        });
     }
 
-    /// Whether this version of an object, or a later one, is there.
+    /// Whether this version of an object, or a later one, is stored.
     pub(crate) fn knows(&self, key: &ObjectKey, version: &str) -> bool {
         let version = number(version);
         let inner = self.read();
@@ -127,28 +141,35 @@ impl<T: Kept> Store<T> {
         before.is_some_and(|before| version != 0 && version <= before.version)
     }
 
-    /// Takes an object out.
-    pub(crate) fn remove(&self, key: &ObjectKey) -> Option<Change<T>> {
-        let old = self.write().take(key)?;
-        Some(Change {
-            key: key.clone(),
-            old: Some(old),
-            new: None,
-        })
+    pub(crate) fn remove(&self, source: Source, key: &ObjectKey) {
+        let old = self.write().take(key);
+        if old.is_some() {
+            self.notify(&Change {
+                key: key.clone(),
+                source,
+                old,
+                new: None,
+            });
+        }
     }
 
-    /// Takes out what a fresh list does not have, of one namespace or of all.
-    pub(crate) fn keep_only(
-        &self,
-        listed: &HashSet<ObjectKey>,
-        namespace: Option<&str>,
-    ) -> Vec<Change<T>> {
+    /// Removes what a complete list of one namespace, or of all, does not contain.
+    pub(crate) fn keep_only(&self, listed: &HashSet<ObjectKey>, namespace: Option<&str>) {
         let inner = self.read();
         let within = |key: &&ObjectKey| namespace.is_none_or(|name| key.namespace == name);
         let keys = inner.objects.keys().filter(within);
         let gone: Vec<_> = keys.filter(|key| !listed.contains(key)).cloned().collect();
         drop(inner);
-        gone.iter().filter_map(|key| self.remove(key)).collect()
+        for key in gone {
+            self.remove(Source::Watch, &key);
+        }
+    }
+
+    /// The only place that calls the listener. No lock is held: the listener reads stores.
+    fn notify(&self, change: &Change<T>) {
+        if let Some(listener) = self.listener.get() {
+            listener(change);
+        }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Inner<T>> {
@@ -160,12 +181,13 @@ impl<T: Kept> Store<T> {
     }
 }
 
-/// Versions of one kind are ordered numbers since Kubernetes 1.35, and were before.
+/// Resource versions of one kind are ordered numbers: documented since Kubernetes 1.35, and true
+/// before.
 fn number(version: &str) -> u64 {
     version.parse().unwrap_or_default()
 }
 
-impl<T: Kept> Inner<T> {
+impl<T: Stored> Inner<T> {
     fn insert(&mut self, key: ObjectKey, entry: Entry<T>) -> Option<Arc<T>> {
         let old = self.take(&key);
         for group in entry.object.groups().into_iter().flatten() {
@@ -204,12 +226,14 @@ impl<T: Kept> Inner<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     #[derive(Debug, PartialEq)]
     struct Thing(&'static str, Uid);
 
-    impl Kept for Thing {
+    impl Stored for Thing {
         fn key(&self) -> ObjectKey {
             key(self.0)
         }
@@ -232,34 +256,56 @@ mod tests {
         Uid(uid.to_owned())
     }
 
-    #[test]
-    fn what_was_written_here_is_not_undone_by_a_watch_that_lags() {
+    /// A store, and how many changes its listener received from each source.
+    fn observed() -> (Store<Thing>, Arc<[AtomicUsize; 2]>) {
         let store = Store::default();
-        assert!(store.put("9", Thing("a", uid("one"))).is_some());
-        assert!(store.put("10", Thing("a", uid("two"))).is_some());
-        assert!(store.put("9", Thing("a", uid("one"))).is_none());
+        let counts: Arc<[AtomicUsize; 2]> = Arc::default();
+        let counted = Arc::clone(&counts);
+        store.listen(move |change: &Change<Thing>| {
+            let at = usize::from(change.source == Source::OwnWrite);
+            counted[at].fetch_add(1, Ordering::Relaxed);
+        });
+        (store, counts)
+    }
+
+    fn counted(counts: &[AtomicUsize; 2]) -> [usize; 2] {
+        [0, 1].map(|at| counts[at].load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn a_lagging_watch_does_not_undo_an_own_write() {
+        let (store, counts) = observed();
+        store.put(Source::Watch, "9", Thing("a", uid("one")));
+        store.put(Source::OwnWrite, "10", Thing("a", uid("two")));
+        store.put(Source::Watch, "9", Thing("a", uid("one")));
+        store.put(Source::Watch, "10", Thing("a", uid("two")));
+        assert_eq!(counted(&counts), [1, 1]);
         assert_eq!(store.get(&key("a")).unwrap().1, uid("two"));
         assert!(store.group(&uid("one")).is_empty());
         assert_eq!(store.group(&uid("two")).len(), 1);
     }
 
     #[test]
-    fn nobody_hears_of_what_did_not_change() {
-        let store = Store::default();
-        assert!(store.put("1", Thing("a", uid("one"))).is_some());
-        assert!(store.put("2", Thing("a", uid("one"))).is_none());
-        assert!(store.remove(&key("a")).is_some());
-        assert!(store.remove(&key("a")).is_none());
+    fn the_listener_receives_every_change_and_nothing_else() {
+        let (store, counts) = observed();
+        store.put(Source::Watch, "1", Thing("a", uid("one")));
+        store.put(Source::Watch, "2", Thing("a", uid("one")));
+        assert_eq!(counted(&counts), [1, 0]);
+        store.remove(Source::OwnWrite, &key("a"));
+        store.remove(Source::Watch, &key("a"));
+        assert_eq!(counted(&counts), [1, 1]);
     }
 
     #[test]
-    fn a_fresh_list_takes_out_only_what_is_in_its_namespace() {
-        let store = Store::default();
-        store.put("1", Thing("a", uid("one")));
-        store.put("1", Thing("b", uid("one")));
+    fn a_list_removes_only_objects_of_its_namespace() {
+        let (store, counts) = observed();
+        store.put(Source::Watch, "1", Thing("a", uid("one")));
+        store.put(Source::Watch, "1", Thing("b", uid("one")));
         let listed = HashSet::from([key("a")]);
-        assert!(store.keep_only(&listed, Some("there")).is_empty());
-        assert_eq!(store.keep_only(&listed, Some("here")).len(), 1);
+        store.keep_only(&listed, Some("there"));
+        assert_eq!(counted(&counts), [2, 0]);
+        store.keep_only(&listed, Some("here"));
+        assert_eq!(counted(&counts), [3, 0]);
         assert_eq!(store.group(&uid("one")).len(), 1);
     }
 }

@@ -1,4 +1,7 @@
-//! Keeps a store in step with a watch, and says what stands in the way.
+//! Keeps a store in step with a watch, and reports failures of the watch.
+//!
+//! A cache that could not be filled makes the manager unready. A cache that was filled and becomes
+//! outdated does not: what the manager knows is still useful.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -7,94 +10,99 @@ use std::time::Duration;
 use futures::StreamExt;
 use kube::api::Api;
 use kube::runtime::WatchStreamExt;
-use kube::runtime::utils::{Backoff, ResetTimerBackoff};
+use kube::runtime::utils::ResetTimerBackoff;
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use sked_plan::ObjectKey;
 
-use super::store::{Change, Store};
-use super::wire::{Seen, Watched};
-use crate::health::Health;
-use crate::leadership::GRANT;
+use crate::backoff::Backoff;
+use crate::error_chain::chain;
+use crate::manager::cache_health::CacheHealth;
+use crate::manager::stores::{Decoded, Source, Store, Watched};
+use crate::manager::write_error::GRANT;
 
-/// What a watch is called, and the namespace that it sees.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+const LONGEST_DELAY: Duration = Duration::from_secs(10);
+
+/// The name of a watch in logs, and its namespace.
 pub(super) struct Scope {
     pub(super) watch: String,
     pub(super) namespace: Option<String>,
 }
 
-/// Follows for ever.
+/// Never returns.
 pub(super) async fn follow<T: Watched>(
-    api: Api<Seen<T>>,
+    api: Api<Decoded<T>>,
     config: Config,
     scope: Scope,
     store: &Store<T>,
-    health: &Health,
-    tell: impl Fn(&Change<T>),
+    health: &CacheHealth,
 ) {
-    // Every new list begins with a word of success: only a minute of them is one.
-    let backoff = ResetTimerBackoff::new(Steps::default(), Duration::from_secs(60));
+    // Every list attempt starts with a successful event, so only a minute without an error resets
+    // the backoff.
+    let backoff = WatchBackoff(Backoff::new(FIRST_DELAY, LONGEST_DELAY));
+    let backoff = ResetTimerBackoff::new(backoff, Duration::from_secs(60));
     let mut events = pin!(watcher(api, config).backoff(backoff));
     let mut listed = HashSet::new();
     let mut interrupted = false;
     while let Some(event) = events.next().await {
-        // A new list begins with a word, whoever hears it.
+        // `Init` is sent before the first response, so it is no sign of success.
         if interrupted && matches!(event, Ok(ref event) if !matches!(event, Event::Init)) {
             interrupted = false;
-            tracing::info!(watch = scope.watch, "the watch goes on");
+            tracing::info!(watch = scope.watch, "the watch works again");
         }
         match event {
             Ok(Event::Init) => listed.clear(),
-            Ok(Event::InitApply(seen)) => {
-                listed.insert(key(&seen));
-                put(store, seen).iter().for_each(&tell);
+            Ok(Event::InitApply(decoded)) => {
+                listed.insert(key(&decoded));
+                put(store, decoded);
             }
             Ok(Event::InitDone) => {
-                let gone = store.keep_only(&listed, scope.namespace.as_deref());
-                gone.iter().for_each(&tell);
+                store.keep_only(&listed, scope.namespace.as_deref());
                 listed = HashSet::new();
                 health.synced(&scope.watch);
             }
-            Ok(Event::Apply(seen)) => put(store, seen).iter().for_each(&tell),
-            Ok(Event::Delete(seen)) => store.remove(&key(&seen)).iter().for_each(&tell),
+            Ok(Event::Apply(decoded)) => put(store, decoded),
+            Ok(Event::Delete(decoded)) => store.remove(Source::Watch, &key(&decoded)),
             Err(watcher::Error::InitialListFailed(error)) => {
-                health.trouble(&scope.watch, sentence(&error));
+                health.failed(&scope.watch, message(&error));
             }
             Err(watcher::Error::WatchStartFailed(error)) if !interrupted => {
                 interrupted = true;
-                let sentence = sentence(&error);
+                let message = message(&error);
                 tracing::warn!(
                     watch = scope.watch,
-                    "{sentence}; what runs goes on, and it is tried again"
+                    "{message}; the manager continues with its cached state and tries again"
                 );
             }
-            // It is taken up again where it ended and is ordinary.
+            // An ordinary end: the watcher resumes where it stopped.
             Err(error) => {
-                let error = crate::retry::chain(&error);
-                tracing::debug!(watch = scope.watch, "the watch broke off: {error}");
+                let error = chain(&error);
+                tracing::debug!(watch = scope.watch, "the watch was interrupted: {error}");
             }
         }
     }
 }
 
-fn put<T: Watched>(store: &Store<T>, seen: Seen<T>) -> Option<Change<T>> {
-    let version = seen.meta.resource_version.clone().unwrap_or_default();
-    // Much of what a watch tells is what we wrote ourselves.
-    if store.knows(&key(&seen), &version) {
-        return None;
+fn put<T: Watched>(store: &Store<T>, decoded: Decoded<T>) {
+    let version = decoded.meta.resource_version.clone().unwrap_or_default();
+    // Most events of a watch report our own writes: do not parse those objects again.
+    if store.knows(&key(&decoded), &version) {
+        return;
     }
-    store.put(&version, T::read(seen.wire)?)
+    if let Some(object) = T::read(decoded.raw) {
+        store.put(Source::Watch, &version, object);
+    }
 }
 
-fn key<T: Watched>(seen: &Seen<T>) -> ObjectKey {
+fn key<T: Watched>(decoded: &Decoded<T>) -> ObjectKey {
     ObjectKey {
-        namespace: seen.meta.namespace.clone().unwrap_or_default(),
-        name: seen.meta.name.clone().unwrap_or_default(),
+        namespace: decoded.meta.namespace.clone().unwrap_or_default(),
+        name: decoded.meta.name.clone().unwrap_or_default(),
     }
 }
 
-/// What stands between us and a list or a watch. A cache that cannot be filled makes us unready; one
-/// that was filled and grows old does not, since what it is good for goes on.
-fn sentence(error: &kube::Error) -> String {
+/// Why a list or a watch failed.
+fn message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if status.code == 404 => {
             "the API server does not know this kind: install the CRD (make install)".to_owned()
@@ -103,31 +111,23 @@ fn sentence(error: &kube::Error) -> String {
             format!("may not be listed and watched: {GRANT}: {}", status.message)
         }
         kube::Error::Api(status) => format!("the API server refuses: {}", status.message),
-        other => format!(
-            "the API server cannot be reached: {}",
-            crate::retry::chain(other)
-        ),
+        other => format!("the API server cannot be reached: {}", chain(other)),
     }
 }
 
-/// Waits a little longer each time, up to ten seconds.
-#[derive(Debug, Default)]
-struct Steps {
-    failures: u32,
-}
+/// [`Backoff`] in the form that kube's watcher takes.
+struct WatchBackoff(Backoff);
 
-impl Iterator for Steps {
+impl Iterator for WatchBackoff {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
-        let delay = Duration::from_millis(500 << self.failures.min(5));
-        self.failures += 1;
-        Some(delay.min(Duration::from_secs(10)))
+        Some(self.0.failed())
     }
 }
 
-impl Backoff for Steps {
+impl kube::runtime::utils::Backoff for WatchBackoff {
     fn reset(&mut self) {
-        self.failures = 0;
+        self.0.succeeded();
     }
 }

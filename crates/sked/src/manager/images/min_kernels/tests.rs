@@ -1,4 +1,4 @@
-//! When an image is read, and what is kept of it.
+//! When an image is read, and what is stored.
 
 use super::*;
 
@@ -6,54 +6,61 @@ fn named(images: &[&str]) -> HashSet<String> {
     images.iter().map(|image| (*image).to_owned()).collect()
 }
 
-fn read(floor: Option<&str>, is_fixed: bool) -> Option<Read> {
-    Some(Read {
-        floor: floor.map(|text| text.parse().unwrap()),
-        is_fixed,
+fn read(min_kernel: Option<&str>, is_immutable: bool) -> Option<ImageInfo> {
+    Some(ImageInfo {
+        min_kernel: min_kernel.map(|text| text.parse().unwrap()),
+        is_immutable,
     })
 }
 
-fn now_read(image: &str) -> Next {
-    Next::Read(image.to_owned())
+fn read_now(image: &str) -> NextRead {
+    NextRead::Now(image.to_owned())
 }
 
 #[tokio::test]
 async fn an_image_is_read_when_it_is_named_and_again_only_if_it_can_change() {
-    let floors = Floors::default();
+    let min_kernels = MinKernels::default();
     let now = Instant::now();
     let both = named(&["digest", "tag"]);
-    assert_eq!(floors.next(&both, now), now_read("digest"));
-    assert!(!floors.remember("digest", read(None, true), now));
-    assert_eq!(floors.next(&both, now), now_read("tag"));
-    assert!(floors.remember("tag", read(Some("6.14"), false), now));
-    assert_eq!(floors.next(&both, now), Next::At(now + READ_AGAIN));
-    assert_eq!(floors.next(&both, now + READ_AGAIN), now_read("tag"));
-    // The tag moved, and the new one asks for less.
-    assert!(floors.remember("tag", read(Some("6.12"), false), now));
-    assert!(!floors.remember("tag", read(Some("6.12"), false), now));
+    assert_eq!(min_kernels.next(&both, now), read_now("digest"));
+    assert!(!min_kernels.record("digest", read(None, true), now));
+    assert_eq!(min_kernels.next(&both, now), read_now("tag"));
+    assert!(min_kernels.record("tag", read(Some("6.14"), false), now));
+    assert_eq!(min_kernels.next(&both, now), NextRead::At(now + READ_AGAIN));
+    assert_eq!(min_kernels.next(&both, now + READ_AGAIN), read_now("tag"));
+    // The tag moved, and the new image has a lower minimum.
+    assert!(min_kernels.record("tag", read(Some("6.12"), false), now));
+    assert!(!min_kernels.record("tag", read(Some("6.12"), false), now));
     let one = named(&["digest"]);
-    floors.keep_only(&one);
-    assert_eq!(floors.next(&one, now), Next::Rest);
-    assert_eq!(floors.next(&both, now), now_read("tag"), "it was forgotten");
+    min_kernels.keep_only(&one);
+    assert_eq!(min_kernels.next(&one, now), NextRead::OnChange);
+    assert_eq!(
+        min_kernels.next(&both, now),
+        read_now("tag"),
+        "it was forgotten"
+    );
 }
 
 #[tokio::test]
-async fn an_image_that_cannot_be_read_keeps_what_was_known_and_is_tried_less_and_less() {
-    let floors = Floors::default();
+async fn an_image_that_cannot_be_read_keeps_its_minimum_kernel_and_backs_off() {
+    let min_kernels = MinKernels::default();
     let now = Instant::now();
     let one = named(&["one"]);
-    assert!(floors.remember("one", read(Some("6.14"), false), now));
+    assert!(min_kernels.record("one", read(Some("6.14"), false), now));
     let mut last = now;
     for _ in 0..20 {
-        assert!(!floors.remember("one", None, now), "nothing changed");
-        let Next::At(due) = floors.next(&one, now) else {
+        assert!(!min_kernels.record("one", None, now), "nothing changed");
+        let NextRead::At(due) = min_kernels.next(&one, now) else {
             panic!("read again at once");
         };
         assert!(due >= last && due <= now + READ_AGAIN, "{:?}", due - now);
         last = due;
     }
-    assert!(last > now + READ_AGAIN / 4 && floors.has_failed("one"));
-    // Whoever was never read goes first.
-    assert_eq!(floors.next(&named(&["one", "two"]), last), now_read("two"));
-    assert!(floors.known()["one"].floor.is_some());
+    assert!(last > now + READ_AGAIN / 4 && min_kernels.has_failed("one"));
+    // An image that never failed comes first.
+    assert_eq!(
+        min_kernels.next(&named(&["one", "two"]), last),
+        read_now("two")
+    );
+    assert!(min_kernels.known()["one"].min_kernel.is_some());
 }
