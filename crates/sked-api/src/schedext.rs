@@ -93,10 +93,15 @@ pub struct NodeRules {
     pub node_affinity: Option<NodeAffinity>,
 }
 
+/// The variants need doc comments: without them the derived schema of an optional field also accepts
+/// null.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
 pub enum PullPolicy {
+    /// When the node does not have it.
     IfNotPresent,
+    /// At every start of the container.
     Always,
+    /// The image must be on the node already.
     Never,
 }
 

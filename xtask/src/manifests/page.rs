@@ -60,13 +60,13 @@ On Nodes sked writes the label `@OWNER@`, and only where it is needed:
 | `foreign` | the kernel runs a scheduler that sked did not start; no scheduler of sked's runs there |
 | `quarantined` | reserved for nodes that are excluded after failures. This version of sked does not set it; if somebody sets it by hand, no scheduler of sked's runs there until the label is removed |
 
-sked also writes the status of the SchedExt and Events about it. It creates nothing else for a SchedExt.
+sked also writes the status of the SchedExt, Events about it, and the condition of the readiness gate in the status of its pods. It creates nothing else for a SchedExt.
 ";
 
 const CONDITIONS_HEAD: &str = "
 ## Conditions and reasons
 
-A status always has all four conditions, each with `observedGeneration`:
+A status has all four conditions, each with `observedGeneration`; that of a SchedExt whose spec cannot be parsed has only `Ready` and `Degraded`:
 
 | type | true means |
 |---|---|

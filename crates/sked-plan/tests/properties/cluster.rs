@@ -100,7 +100,7 @@ impl Cluster {
         match work {
             Work::Label(write) => self.write_label(write),
             Work::PlanStep(PlanStep::Create(desired)) => {
-                self.create(serde_json::to_value(desired).unwrap())
+                self.create(serde_json::to_value(desired).unwrap());
             }
             Work::PlanStep(PlanStep::Replace { desired, uid }) => {
                 let live = self

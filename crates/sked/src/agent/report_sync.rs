@@ -152,7 +152,7 @@ impl ReportSync {
             ReportEvent::Watching => self.watch = WatchState::Established,
             ReportEvent::Changed(report) if self.is_new(report.version) => self.store(report),
             ReportEvent::Deleted(version) if self.is_new(version) => {
-                self.stored = StoredReport::Absent
+                self.stored = StoredReport::Absent;
             }
             // Older than our own latest write.
             ReportEvent::Changed(_) | ReportEvent::Deleted(_) => {}
