@@ -1,6 +1,6 @@
-//! What holds whatever SchedExts, nodes and DaemonSets there are, and in whatever order things
-//! happen. The cluster is made up (`properties/cluster.rs`); that it behaves like a real one is
-//! for the tests of the manager against a real control plane to show.
+//! Property tests of the planner: invariants that hold for every combination of SchedExts, nodes
+//! and DaemonSets and for every order of events. The cluster is simulated (`properties/cluster.rs`);
+//! the manager's tests against a real control plane show that the simulation is right.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
@@ -10,11 +10,11 @@ mod cluster;
 mod filled_in;
 #[path = "properties/generate.rs"]
 mod generate;
+#[path = "properties/interleaving.rs"]
+mod interleaving;
 #[path = "properties/kube.rs"]
 mod kube;
 #[path = "properties/laws.rs"]
 mod laws;
 #[path = "properties/scale.rs"]
 mod scale;
-#[path = "properties/unrest.rs"]
-mod unrest;

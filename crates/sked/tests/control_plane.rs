@@ -311,7 +311,7 @@ fn what_a_policy_makes_of_our_daemonset_is_no_reason_to_fight() {
     let daemonset = format!("daemonset/a{round}");
     std::thread::sleep(std::time::Duration::from_secs(2));
     let version = CLUSTER.look("mutated", &daemonset, "/metadata/generation");
-    let said = manager.log().matches("it stays so").count();
+    let said = manager.log().matches("it is not replaced again").count();
     assert_eq!(said, 1, "{}", manager.log());
     std::thread::sleep(std::time::Duration::from_secs(2));
     assert_eq!(

@@ -206,7 +206,7 @@ fn a_certificate_that_is_not_there_is_said_and_ends_it() {
     assert!(!manager.ends().success());
     let log = manager.log();
     assert!(
-        log.contains("--metrics-cert-path wants tls.crt and tls.key"),
+        log.contains("--metrics-cert-path needs tls.crt and tls.key"),
         "{log}"
     );
 }

@@ -159,7 +159,7 @@ fn a_kernel_that_is_too_old_for_its_image_is_told(site: &Site) {
     // The images of the other SchedExts are nowhere: said once each, and nothing else came of it.
     let unread = || {
         let log = site.manager.log();
-        log.matches("cannot be read, so which kernels").count()
+        log.matches("cannot be read, so its minimum kernel").count()
     };
     site.until("an image that is nowhere is told", || {
         (unread() > 0).then_some(())

@@ -1,7 +1,7 @@
 //! SchedExts that are right but for one value.
 
 use serde_json::{Value, json};
-use sked_api::crd::place::{ITEMS, VALUES};
+use sked_api::crd::field_path::{ITEMS, VALUES};
 
 /// The least one.
 pub(crate) fn plain() -> Value {
