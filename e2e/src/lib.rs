@@ -15,15 +15,22 @@
     reason = "a test fails by panicking and reports on standard output"
 )]
 
+pub mod alert_rules;
+mod api_counters;
+pub mod bench;
 pub mod cluster;
+pub mod kwok;
 pub mod manager;
+pub mod node_agent;
 pub mod program;
+pub mod seed;
 pub mod shared;
 pub mod tcp_proxy;
 pub mod wait;
 
 pub use cluster::Cluster;
+pub use kwok::KwokNodes;
 pub use manager::Manager;
 pub use shared::{Shared, control_plane};
 pub use tcp_proxy::TcpProxy;
-pub use wait::eventually;
+pub use wait::{eventually, eventually_or};
