@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::Cluster;
-use crate::wait::{NODE_TIMEOUT, eventually_or};
+use crate::wait::{TIMEOUT, eventually_or};
 
 /// A test's turn on a shared cluster. When it ends, the cluster must be as it was: namespaces that
 /// were made through it are deleted here, anything else that is left or missing fails the test.
@@ -16,10 +16,17 @@ pub struct Shared {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// The control plane of this suite, with the CRDs and kwok nodes.
+/// The control plane of this suite, with kwok and everything of `config/default`: CRDs, roles,
+/// admission policies, the DaemonSet of node agents. No manager runs; tests start their own.
 pub fn control_plane() -> Shared {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-    Shared::new(|| CLUSTER.get_or_init(|| Cluster::fresh("e2e-control-plane")))
+    Shared::new(|| {
+        CLUSTER.get_or_init(|| {
+            let cluster = Cluster::fresh("e2e-control-plane");
+            cluster.apply_config_default();
+            cluster
+        })
+    })
 }
 
 impl Shared {
@@ -36,11 +43,16 @@ impl Shared {
         }
     }
 
-    /// Makes a namespace that goes with the turn.
+    /// Makes a namespace that is deleted at the end of the turn.
     #[track_caller]
     pub fn namespace(&self, name: &str) {
         self.cluster.kubectl(&["create", "namespace", name]);
         self.namespaces.lock().unwrap().push(name.to_owned());
+    }
+
+    /// The cluster for longer than this turn: for fixtures that hold it besides the turn.
+    pub fn cluster(&self) -> &'static Cluster {
+        self.cluster
     }
 }
 
@@ -58,17 +70,13 @@ impl Drop for Shared {
             .namespaces
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        for namespace in &*namespaces {
-            let args = [
-                "delete",
-                "namespace",
-                namespace,
-                "--wait=false",
-                "--ignore-not-found",
-            ];
+        if !namespaces.is_empty() {
+            let args = ["delete", "namespace", "--wait=false", "--ignore-not-found"];
+            let names = namespaces.iter().map(String::as_str);
+            let args: Vec<&str> = args.into_iter().chain(names).collect();
             self.cluster.run(&args);
         }
-        // A test that failed has no chance to clean up; the next one is told by its own check.
+        // A test that failed may leave something behind: it is part of what the next one finds.
         if std::thread::panicking() {
             return;
         }
@@ -79,7 +87,7 @@ impl Drop for Shared {
         };
         eventually_or(
             "the test leaves the cluster as it found it",
-            NODE_TIMEOUT,
+            TIMEOUT,
             || difference().is_empty().then_some(()),
             || difference().join("\n"),
         );
