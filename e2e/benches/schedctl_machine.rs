@@ -12,9 +12,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use testkit::measurement::{beside, median, program};
 use lab::{Lab, LabSpec, Node, SchedctlHost, Scheduler};
 use serde_json::Value;
+use testkit::measurement::{beside, median, program};
 
 const RUNS: usize = 10;
 // With five of each the medians of two runs lay further apart than what is asked for.

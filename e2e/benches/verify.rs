@@ -5,10 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use testkit::measurement::{beside, kilobytes, median, program, timed};
 use lab::oci::{Image, Registry, Subject};
 use lab::signing::{Algorithm, Cosign, Edition, Form, KeyPair};
 use lab::{Lab, LabSpec, Signing, Topology};
+use testkit::measurement::{beside, kilobytes, median, program, timed};
 
 const RUNS: usize = 20;
 const TARGET: f64 = 0.2;
@@ -18,7 +18,11 @@ fn main() -> anyhow::Result<ExitCode> {
         signing: Signing::Cosign,
         nodes: 0,
         schedulers: Vec::new(),
-        ..LabSpec::new("bench-verify", Topology::Registry, &testkit::program::labs())
+        ..LabSpec::new(
+            "bench-verify",
+            Topology::Registry,
+            &testkit::program::labs(),
+        )
     };
     let lab = Lab::up(&spec, |_| {})?;
     let (cosign, sigstore) = (lab.cosign()?, lab.sigstore()?);

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use lab::{Event, Topology, Lab, LabSpec};
+use lab::{Event, Lab, LabSpec, Topology};
 use serde_json::{Value, json};
 
 use crate::Manager;

@@ -104,11 +104,7 @@ impl ContainerdFixture {
         self.create(&image, args).unwrap()
     }
 
-    pub fn create(
-        &self,
-        image: &Trusted,
-        args: &[&str],
-    ) -> Result<ContainerId, DriverError> {
+    pub fn create(&self, image: &Trusted, args: &[&str]) -> Result<ContainerId, DriverError> {
         let requested: ImageRef = image.image().clone().into();
         let args = args.iter().map(|&arg| arg.to_owned()).collect();
         let launch = Launch::new("scx_test".to_owned(), requested, image.clone(), args);

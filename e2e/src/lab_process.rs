@@ -93,7 +93,14 @@ impl LabProcess {
 }
 
 /// Kills `lab up` when a step begins; something must have been running by then.
-pub fn kill_at(name: &str, folder: &Path, cache: &Path, args: &[&str], step: &str, what_runs: &str) {
+pub fn kill_at(
+    name: &str,
+    folder: &Path,
+    cache: &Path,
+    args: &[&str],
+    step: &str,
+    what_runs: &str,
+) {
     let mut lab = LabProcess::up(name, folder, cache, args);
     lab.until(step);
     eventually(

@@ -214,7 +214,8 @@ impl Machine {
     /// Waits until no trial goes on and no process guards one.
     #[track_caller]
     pub fn await_no_trial(&self) {
-        let over = "! pgrep -f '^[^ ]*schedctl .*guard' >/dev/null && ! [ -e /run/schedctl/trial.json ]";
+        let over =
+            "! pgrep -f '^[^ ]*schedctl .*guard' >/dev/null && ! [ -e /run/schedctl/trial.json ]";
         self.until("the trial is over", || {
             self.node().shell(over).unwrap().status == 0
         });

@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use lab::cache::Cache;
 use lab::operator;
-use lab::parts::install_tool::{self, InstallTool};
+use lab::parts::helm;
 use lab::progress::Reporter;
-use lab::{Topology, Node, LabSpec};
+use lab::{LabSpec, Node, Topology};
 use serde_json::{Value, json};
 
 use crate::wait::{NODE_TIMEOUT, eventually_or};
@@ -97,7 +97,7 @@ impl NodeCluster {
     pub fn helm(&self, args: &[&str]) {
         let quiet = Reporter::new(std::io::sink());
         let cache = Cache::new(self.spec.cache.clone());
-        let program = install_tool::make(&cache, InstallTool::Helm, &quiet).unwrap();
+        let program = helm::make(&cache, &quiet).unwrap();
         let home = tempfile::tempdir().unwrap();
         let mut helm = Command::new(program);
         helm.current_dir(program::tree())

@@ -18,7 +18,9 @@ pub fn check(document: &Value, args: &[&str]) {
             // A switch prints what a run prints.
             let commands = args.iter().map(|arg| arg.replace("switch", "run"));
             let mut commands = commands.filter(|command| file(command).exists());
-            &commands.next().unwrap_or_else(|| panic!("no schema for {args:?}"))
+            &commands
+                .next()
+                .unwrap_or_else(|| panic!("no schema for {args:?}"))
         }
     };
     let schema = std::fs::read(file(name)).unwrap();
@@ -54,17 +56,28 @@ fn compare(root: &Value, schema: &Value, value: &Value, at: &str, faults: &mut V
         }
         for (name, field) in fields {
             let place = format!("{at}.{name}");
-            match (schema["properties"].get(name), schema.get("additionalProperties")) {
+            match (
+                schema["properties"].get(name),
+                schema.get("additionalProperties"),
+            ) {
                 (Some(described), _) | (None, Some(described)) if described.is_object() => {
                     compare(root, described, field, &place, faults);
                 }
-                (None, None) if schema.get("properties").is_some() => faults.push(format!("{place} is not described")),
+                (None, None) if schema.get("properties").is_some() => {
+                    faults.push(format!("{place} is not described"))
+                }
                 _ => {}
             }
         }
     }
     for (number, item) in value.as_array().into_iter().flatten().enumerate() {
-        compare(root, &schema["items"], item, &format!("{at}[{number}]"), faults);
+        compare(
+            root,
+            &schema["items"],
+            item,
+            &format!("{at}[{number}]"),
+            faults,
+        );
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use lab::cache::Cache;
 use lab::parts::prometheus;
 use lab::progress::Reporter;
-use lab::{Topology, LabSpec};
+use lab::{LabSpec, Topology};
 use testkit::alert_rules;
 
 const TESTS: &str = include_str!("../../config/prometheus/tests/alerts.yaml");

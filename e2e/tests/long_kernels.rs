@@ -163,7 +163,9 @@ fn every_series_attaches_detaches_and_ejects() {
     let mut table = String::new();
     for series in kernels() {
         // The newest release tells; where it cannot be asked for everything, older ones are, too.
-        let complete = series.iter().any(|kernel| attach_and_eject(kernel, &mut table));
+        let complete = series
+            .iter()
+            .any(|kernel| attach_and_eject(kernel, &mut table));
         assert!(
             complete,
             "no release of {} can be asked for everything:\n{table}",

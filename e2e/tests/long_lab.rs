@@ -10,5 +10,12 @@ fn killed_while_a_node_boots() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["--nodes", "1"];
     let (step, process) = ("booting node1", "qemu-system");
-    kill_at("killed", folder.path(), &cache_folder(), &args, step, process);
+    kill_at(
+        "killed",
+        folder.path(),
+        &cache_folder(),
+        &args,
+        step,
+        process,
+    );
 }

@@ -95,7 +95,6 @@ pub(crate) enum Verb {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Tool {
-    Kustomize,
     Helm,
     /// In the same folder as promtool.
     Prometheus,

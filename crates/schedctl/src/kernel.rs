@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, HostRoot, WatchIntervals, SchedExt, SchedExtState, Watch, struct_ops};
+use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState, Watch, WatchIntervals, struct_ops};
 
 /// Uevents arrive within milliseconds; polling is for where they cannot be received.
 const INTERVALS: WatchIntervals = WatchIntervals {

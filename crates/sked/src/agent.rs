@@ -26,9 +26,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Api;
-use schedkit_host::kernel::Kernel;
+use schedkit_host::kernel::KernelInfo;
 use schedkit_host::watch::Wakeups;
-use schedkit_host::{HostRoot, WatchIntervals, Watch};
+use schedkit_host::{HostRoot, Watch, WatchIntervals};
 use sked_api::node::SchedExtNode;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::{Instant, sleep_until};
@@ -131,7 +131,7 @@ impl Agent {
             tokio::select! {
                 reading = kernel.next() => {
                     let now = (self.clock)();
-                    self.sync.read(&reading, &Kernel::read(&self.root), now, Instant::now());
+                    self.sync.read(&reading, &KernelInfo::read(&self.root), now, Instant::now());
                 }
                 event = events.recv() => match event {
                     Some(event) => self.handle(event),

@@ -13,7 +13,7 @@ use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, Resource};
 use lab::counters::counters;
-use lab::{Topology, Lab, LabSpec};
+use lab::{Lab, LabSpec, Topology};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sked_api::SchedExt;

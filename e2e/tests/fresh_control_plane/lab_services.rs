@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use lab::{StopSignal, Event, Topology, Lab, LabSpec};
+use lab::{Event, Lab, LabSpec, StopSignal, Topology};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::program::labs;
 use testkit::wait::TIMEOUT;
@@ -51,8 +51,10 @@ fn an_api_server_that_was_stopped_comes_back_with_all_it_knew() {
     let log = supervisor_log(lab);
     await_service_account(cluster, "default");
     cluster.kubectl(&["create", "namespace", "before"]);
-    lab.stop_service("kube-scheduler", StopSignal::Term).unwrap();
-    lab.stop_service("kube-apiserver", StopSignal::Kill).unwrap();
+    lab.stop_service("kube-scheduler", StopSignal::Term)
+        .unwrap();
+    lab.stop_service("kube-apiserver", StopSignal::Kill)
+        .unwrap();
     let get = ["--request-timeout=20s", "get", "namespace", "before"];
     assert!(!cluster.try_kubectl(&get), "it is gone");
     lab.start_service("kube-apiserver").unwrap();

@@ -30,7 +30,10 @@ fn refused(wrapper: &[&str], folder: &Path, args: &[&str]) -> Refusal {
         .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     for slow in ["building", "installing", "fetching", "writing"] {
-        assert!(!stderr.contains(slow), "refused only after {slow}: {stderr}");
+        assert!(
+            !stderr.contains(slow),
+            "refused only after {slow}: {stderr}"
+        );
     }
     Refusal {
         stderr,

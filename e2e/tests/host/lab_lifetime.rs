@@ -53,7 +53,9 @@ fn a_detached_lab_outlives_its_command_until_it_is_taken_down() {
     );
     assert!(lab.process.wait().unwrap().success());
     assert!(
-        lab.processes().iter().any(|program| program == "kube-apiserver"),
+        lab.processes()
+            .iter()
+            .any(|program| program == "kube-apiserver"),
         "{:?}",
         lab.processes()
     );

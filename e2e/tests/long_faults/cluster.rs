@@ -15,7 +15,7 @@ use kube::api::{Api, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt};
 use lab::counters::counters;
-use lab::{StopSignal, Topology, Lab, LabSpec};
+use lab::{Lab, LabSpec, StopSignal, Topology};
 use serde_json::json;
 use sked_api::SchedExt;
 use testkit::program::{self, labs};

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use changes::Changes;
 use cluster::Cluster;
-use lab::Ending;
+use lab::StopSignal;
 use manager::Manager;
 use proxy::{Faults, Proxy};
 use recorder::{Record, Recorder};
@@ -32,13 +32,13 @@ const SOAK: Duration = Duration::from_secs(120);
 const LIFE: Duration = Duration::from_millis(200);
 /// How the API server is stopped each time. After SIGTERM it takes a minute, in which watches live on
 /// and new requests are refused.
-const OUTAGES: [Ending; 6] = [
-    Ending::Killed,
-    Ending::Asked,
-    Ending::Killed,
-    Ending::Killed,
-    Ending::Asked,
-    Ending::Killed,
+const OUTAGES: [StopSignal; 6] = [
+    StopSignal::Kill,
+    StopSignal::Term,
+    StopSignal::Kill,
+    StopSignal::Kill,
+    StopSignal::Term,
+    StopSignal::Kill,
 ];
 
 #[tokio::test]

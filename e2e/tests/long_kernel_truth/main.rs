@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use lab::{StopSignal, Topology, LabSpec, Scheduler};
+use lab::{LabSpec, Scheduler, StopSignal, Topology};
 use serde_json::{Value, json};
 use testkit::node_cluster::{
     AGENT_LABEL, ATTACHED, SCX_LAB, SKED_NAMESPACE, SYSRQ, SchedulerPod, spec,
@@ -161,7 +161,8 @@ fn a_node_is_rebooted(cluster: &NodeCluster) {
 fn the_api_server_is_away(cluster: &NodeCluster) {
     let before = cluster.scheduler_pods();
     let lab = cluster.lab();
-    lab.stop_service("kube-apiserver", StopSignal::Term).unwrap();
+    lab.stop_service("kube-apiserver", StopSignal::Term)
+        .unwrap();
     cluster.node("node1").must(SYSRQ).unwrap();
     std::thread::sleep(Duration::from_secs(60));
     lab.start_service("kube-apiserver").unwrap();

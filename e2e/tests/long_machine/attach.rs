@@ -7,11 +7,7 @@ use testkit::schema;
 #[test]
 fn what_was_pulled_is_not_fetched_again() {
     let machine = machine_with_bpfland();
-    machine.push(
-        "odd/pulled",
-        "1",
-        &["/scx_lab", "--name", "pulled"],
-    );
+    machine.push("odd/pulled", "1", &["/scx_lab", "--name", "pulled"]);
     machine.sign("odd/pulled");
     let image = machine.image("odd/pulled:1");
     for driver in DRIVERS {

@@ -12,7 +12,11 @@ use testkit::schema;
 fn must_fail(output: &CommandOutput, code: i32, parts: &[&str]) {
     assert_eq!(output.status, code, "{}", output.text());
     for part in parts {
-        assert!(output.stderr.contains(part), "no {part:?} in {}", output.text());
+        assert!(
+            output.stderr.contains(part),
+            "no {part:?} in {}",
+            output.text()
+        );
     }
 }
 
@@ -180,11 +184,7 @@ fn an_image_with_a_user_still_runs_as_root() {
 #[test]
 fn an_unsigned_image_runs_only_with_allow_unsigned() {
     let machine = machine_with_bpfland();
-    machine.push(
-        "odd/unsigned",
-        "1",
-        &["/scx_lab", "--name", "unsigned"],
-    );
+    machine.push("odd/unsigned", "1", &["/scx_lab", "--name", "unsigned"]);
     let image = machine.image("odd/unsigned:1");
     for driver in DRIVERS {
         let (code, refused) = machine.json(&["-d", driver, "run", &image]);

@@ -99,7 +99,11 @@ fn check(machine: &Machine, driver: &str, case: &Case) {
     let error = fail(machine, driver, case.fault);
     assert_eq!(error["reason"], case.reason, "{:?}: {error:#}", case.fault);
     let lines = error["last_lines"].to_string();
-    assert!(lines.contains(case.last_line), "{:?}: {error:#}", case.fault);
+    assert!(
+        lines.contains(case.last_line),
+        "{:?}: {error:#}",
+        case.fault
+    );
     assert_eq!(error["remedy"].is_string(), case.remedy, "{error:#}");
     machine.must_be_idle(driver);
 }
@@ -130,10 +134,16 @@ fn the_text_has_the_message_the_last_lines_and_the_remedy() {
     let output = machine.schedctl(&[&run[..], &fault].concat());
     assert_eq!((output.status, output.stdout.as_str()), (4, ""));
     let error = &document["error"];
-    let last_line = error["last_lines"].as_array().and_then(|lines| lines.last());
+    let last_line = error["last_lines"]
+        .as_array()
+        .and_then(|lines| lines.last());
     for part in [last_line.unwrap(), &error["remedy"]] {
         let part = part.as_str().unwrap();
-        assert!(output.stderr.contains(part), "no {part:?} in {}", output.stderr);
+        assert!(
+            output.stderr.contains(part),
+            "no {part:?} in {}",
+            output.stderr
+        );
     }
 }
 
@@ -187,10 +197,7 @@ fn one_that_somebody_attaches_meanwhile_is_not_taken_for_ours() {
         let document: Value = serde_json::from_str(&output.stdout).unwrap();
         let error = &document["error"];
         assert_eq!(error["reason"], "LoadFailedBusy", "{error:#}");
-        assert!(
-            error["remedy"].to_string().contains("hand"),
-            "{error:#}"
-        );
+        assert!(error["remedy"].to_string().contains("hand"), "{error:#}");
         assert_eq!(machine.ops().as_deref(), Some("hand"));
         machine.detach_by_hand();
         machine.must_be_idle(driver);

@@ -10,7 +10,11 @@ fn expect(machine: &Machine, driver: &str, status: &str, parts: &[&str]) {
     let output = machine.schedctl(&["-d", driver, "status"]);
     assert_eq!(output.status, 2, "{}", output.text());
     for part in [&[status], parts].concat() {
-        assert!(output.stdout.contains(part), "no {part:?} in {}", output.text());
+        assert!(
+            output.stdout.contains(part),
+            "no {part:?} in {}",
+            output.text()
+        );
     }
 }
 
@@ -24,7 +28,12 @@ fn the_text_names_the_scheduler_and_the_command_that_helps() {
     for driver in DRIVERS {
         let id = machine.start_without_attaching(driver);
         let stop = format!("schedctl stop {} -d {driver}", short(&id));
-        expect(&machine, driver, "managed-detached", &[&stop, "schedctl logs"]);
+        expect(
+            &machine,
+            driver,
+            "managed-detached",
+            &[&stop, "schedctl logs"],
+        );
         machine.attach_by_hand("hand");
         expect(&machine, driver, "managed-mismatch", &["hand", &stop]);
         machine.must(&["stop", short(&id), "-d", driver]);

@@ -42,7 +42,9 @@ fn compare_keyless(form: Form) {
         if let Some(found) = breach(&case, &ours, &verdicts) {
             let text = verdicts[1].text().lines().last().unwrap_or_default();
             let reasons = ours.reasons();
-            breaches.push(format!("{case}: {found}; ours: {reasons}; cosign 3: {text}"));
+            breaches.push(format!(
+                "{case}: {found}; ours: {reasons}; cosign 3: {text}"
+            ));
         }
     }
     assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
@@ -94,8 +96,7 @@ fn every_kind_of_key_is_judged_as_cosign_judges_it() {
         let policy = registries.key_policy("kind", &case.key.public_key);
         let ours = registries.verify(&policy, &case.reference).accepts();
         for edition in EDITIONS {
-            let mut verify =
-                cosign.verify_command(edition, &case.key.public_key, &case.reference);
+            let mut verify = cosign.verify_command(edition, &case.key.public_key, &case.reference);
             if let Some(hash) = case.larger_hash {
                 let without = verdict_of(&mut verify).unwrap();
                 assert!(!without.is_accepted(), "{}: {without:?}", case.name);
@@ -117,8 +118,7 @@ fn identities_match_as_they_do_for_cosign() {
         let policy = registries.identity_policy("identity", &lines);
         let ours = registries.verify(&policy, &image).accepts();
         let signer = Signer { identity, issuer };
-        let verdict =
-            cosign.verify_keyless(Edition::V3, &registries.authority, &signer, &image);
+        let verdict = cosign.verify_keyless(Edition::V3, &registries.authority, &signer, &image);
         let verdict = verdict.unwrap();
         assert_eq!(ours, verdict.is_accepted(), "{signer:?}: {verdict:?}");
     }

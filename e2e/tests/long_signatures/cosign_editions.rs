@@ -131,7 +131,8 @@ fn an_index_and_its_images_are_signed_apart() {
         registry.push_index("index", "latest", &index).unwrap();
         let (whole, child) = (Subject::from(&index), Subject::from(&index.images[0]));
         let signed = reference(&registry, "index", &whole);
-        cosign.sign(Edition::V3, Form::Bundle, &key, &signed, more)
+        cosign
+            .sign(Edition::V3, Form::Bundle, &key, &signed, more)
             .unwrap();
         assert!(accepts(&whole));
         assert_eq!(accepts(&child), children_too);
@@ -182,7 +183,9 @@ fn cosign_refuses_its_own_ed25519_signatures() {
     let image = reference(&registry, "keys", &Subject::from(&image));
     for by in EDITIONS {
         cosign.sign(by, Form::SigTag, &key, &image, &[]).unwrap();
-        cosign.sign(by, Form::Bundle, &key, &image, &[]).unwrap_err();
+        cosign
+            .sign(by, Form::Bundle, &key, &image, &[])
+            .unwrap_err();
     }
     for edition in EDITIONS {
         let verdict = cosign.verify(edition, &key.public_key, &image).unwrap();
@@ -247,7 +250,8 @@ fn a_keyless_signature_is_found_in_both_registries_and_matched_as_asked() {
         let image = reference(&registry, "keyless", &subject);
         for edition in EDITIONS {
             let ask = |authority, signer: &Signer| {
-                cosign.verify_keyless(edition, authority, signer, &image)
+                cosign
+                    .verify_keyless(edition, authority, signer, &image)
                     .unwrap()
             };
             for signer in [Signer::default(), anywhere("schedkit/plumbing")] {
@@ -264,7 +268,8 @@ fn a_keyless_signature_is_found_in_both_registries_and_matched_as_asked() {
 fn go_judges_regexps() {
     let registries = registries_with_cosign();
     let judged = registries
-        .sigstore.regexps(&[("b+", "abbc"), ("^b+$", "abbc"), ("(?<=a)b", "ab")])
+        .sigstore
+        .regexps(&[("b+", "abbc"), ("^b+$", "abbc"), ("(?<=a)b", "ab")])
         .unwrap();
     let says = |judgement: &RegexpResult| (judgement.valid, judgement.matches);
     let says: Vec<_> = judged.iter().map(says).collect();

@@ -115,7 +115,11 @@ impl Asking {
         let image = Image::marked(&format!("{form:?} {name}")).unwrap();
         self.registry.push_image("verdicts", name, &image).unwrap();
         let subject = Subject::from(&image);
-        let material = self.registries.authority.issue("verdicts", &subject.digest).unwrap();
+        let material = self
+            .registries
+            .authority
+            .issue("verdicts", &subject.digest)
+            .unwrap();
         let stamped = match form {
             Form::Bundle => material.bundles[name].contains("rfc3161Timestamps"),
             Form::SigTag => material.signatures[name]
@@ -140,9 +144,12 @@ impl Asking {
                 return Outcome::NotAsked;
             }
             let signer = Signer::default();
-            let mut cosign =
-                self.cosign
-                    .verify_keyless_command(edition, &self.registries.authority, &signer, &image);
+            let mut cosign = self.cosign.verify_keyless_command(
+                edition,
+                &self.registries.authority,
+                &signer,
+                &image,
+            );
             let verdict = verdict_of(cosign.args(more)).unwrap();
             Outcome::of(&verdict).unwrap_or_else(|| panic!("{case:?}: {verdict:?}"))
         })
@@ -162,7 +169,8 @@ fn print((form, name): &Case, row: &Row) -> String {
 }
 
 fn table() -> BTreeMap<Case, Row> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/long_signatures/cosign_verdicts.md");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/long_signatures/cosign_verdicts.md");
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().filter_map(parse).collect()
 }

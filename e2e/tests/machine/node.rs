@@ -12,7 +12,8 @@ use testkit::program;
 #[test]
 fn it_has_sched_ext_two_processors_and_a_qemu_that_can_run_both() {
     let machine = machine();
-    machine.shell("test -r /sys/kernel/btf/vmlinux && grep -qx disabled /sys/kernel/sched_ext/state");
+    machine
+        .shell("test -r /sys/kernel/btf/vmlinux && grep -qx disabled /sys/kernel/sched_ext/state");
     assert_eq!(machine.shell("nproc"), "2");
     let version = machine.shell("cat /sys/class/dmi/id/product_version");
     let major = version
@@ -36,14 +37,21 @@ fn commands_files_and_jobs_reach_the_node_as_they_are() {
     assert_eq!(printed.unwrap().stdout, "a b|$HOME|it's|");
     assert_eq!(node.shell("exit 42").unwrap().status, 42);
     let folder = tempfile::tempdir().unwrap();
-    let (file, back) = (folder.path().join("with blanks"), folder.path().join("back"));
+    let (file, back) = (
+        folder.path().join("with blanks"),
+        folder.path().join("back"),
+    );
     std::fs::write(&file, [0_u8, 255, 10]).unwrap();
     let copy = |from: &str, to: &str| lab(&["cp", from, to]).status().unwrap().success();
     assert!(copy(file.to_str().unwrap(), "node1:/root/there"));
     assert!(copy("node1:/root/there", back.to_str().unwrap()));
     assert_eq!(std::fs::read(back).unwrap(), [0, 255, 10]);
     machine.shell("rm /root/there");
-    assert!(node.console().contains("lab: node1 is up"), "{}", node.console());
+    assert!(
+        node.console().contains("lab: node1 is up"),
+        "{}",
+        node.console()
+    );
 
     let script = "echo \"$0\"; echo err >&2; exec sleep 1000";
     let job = node.background(&["sh", "-c", script, "a  b"]).unwrap();
@@ -52,7 +60,11 @@ fn commands_files_and_jobs_reach_the_node_as_they_are() {
     assert_eq!(job.ended().unwrap(), None);
     job.kill("KILL").unwrap();
     let output = job.wait(MACHINE_TIMEOUT).unwrap();
-    let output = (output.stdout.as_str(), output.stderr.as_str(), output.status);
+    let output = (
+        output.stdout.as_str(),
+        output.stderr.as_str(),
+        output.status,
+    );
     assert_eq!(output, ("a  b", "err", 128 + 9));
 }
 
@@ -60,7 +72,10 @@ fn commands_files_and_jobs_reach_the_node_as_they_are() {
 fn daemons_stop_and_start() {
     let machine = machine();
     let podman = "podman --url unix:///run/podman/podman.sock version";
-    for (daemon, command) in [(Daemon::Podman, podman), (Daemon::Containerd, "ctr version")] {
+    for (daemon, command) in [
+        (Daemon::Podman, podman),
+        (Daemon::Containerd, "ctr version"),
+    ] {
         let answers = || machine.node().shell(command).unwrap().status == 0;
         assert!(answers(), "{daemon:?}");
         machine.stop_daemon(daemon);
@@ -77,7 +92,9 @@ fn the_kernel_logs_when_it_attached_and_why_it_detached() {
     let node = machine.node();
     let mark = node.mark("podman run").unwrap();
     let image = machine.image("scx_lab:1.0.0");
-    machine.shell(&format!("{PODMAN_RUN} --detach --name plain {image} >/dev/null"));
+    machine.shell(&format!(
+        "{PODMAN_RUN} --detach --name plain {image} >/dev/null"
+    ));
     let logged = |text: &str| {
         let line = node.await_kernel(&mark, text, MACHINE_TIMEOUT).unwrap();
         line.at - mark.at

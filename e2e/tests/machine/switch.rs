@@ -6,14 +6,7 @@ use testkit::machine::machine;
 #[test]
 fn switch_starts_replaces_and_does_nothing_when_it_runs_already() {
     let machine = machine();
-    let switch = [
-        "-d",
-        "containerd",
-        "switch",
-        "scx_lab",
-        "--probation",
-        "0s",
-    ];
+    let switch = ["-d", "containerd", "switch", "scx_lab", "--probation", "0s"];
     let first = machine.expect(0, &switch);
     assert_eq!(first["result"], "attached", "{first}");
     assert!(first["replaced"].is_null() && first["gap_ms"].is_null());

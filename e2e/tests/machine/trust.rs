@@ -20,7 +20,10 @@ fn what_nobody_signed_is_refused_until_it_is_signed_or_waived() {
     machine.must_be_idle("podman");
 
     let run = machine.expect(0, &["run", &image, "--allow-unsigned"]);
-    assert!(run["signer"].is_null() && run["waiver"].is_string(), "{run}");
+    assert!(
+        run["signer"].is_null() && run["waiver"].is_string(),
+        "{run}"
+    );
     assert_eq!(run["warnings"].as_array().map(Vec::len), Some(1), "{run}");
     machine.must(&["stop", "unsigned"]);
 
@@ -32,6 +35,9 @@ fn what_nobody_signed_is_refused_until_it_is_signed_or_waived() {
     }
     let run = machine.expect(0, &["-d", "containerd", "run", &image]);
     assert_eq!(run["pulled"], false, "{run}");
-    assert!(run["signer"].is_string() || run["signer"].is_object(), "{run}");
+    assert!(
+        run["signer"].is_string() || run["signer"].is_object(),
+        "{run}"
+    );
     machine.must(&["-d", "containerd", "stop", "unsigned"]);
 }

@@ -94,7 +94,8 @@ pub fn cached(cache: &Cache, series: &str) -> Option<Kernel> {
 /// The newest kernel of the series in Debian's archive, whose lists must be up to date.
 pub fn newest(archive: &Archive, series: &str) -> Result<KernelRelease, KernelError> {
     let offered = offered(&archive.names("linux-image-")?);
-    let fits = |release: &&KernelRelease| release.is_in_series(series) || release.as_str() == series;
+    let fits =
+        |release: &&KernelRelease| release.is_in_series(series) || release.as_str() == series;
     match offered.iter().filter(fits).max() {
         Some(release) => Ok(release.clone()),
         None => Err(KernelError::NoSuchKernel {

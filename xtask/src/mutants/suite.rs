@@ -50,7 +50,14 @@ pub(crate) const SUITES: &[Suite] = &[
     },
     Suite {
         name: "with a lab",
-        preparation: &[&["build", "--package", "lab", "--package", "schedctl", "--bins"]],
+        preparation: &[&[
+            "build",
+            "--package",
+            "lab",
+            "--package",
+            "schedctl",
+            "--bins",
+        ]],
         runs: &[TestRun {
             tests: &["--package", "e2e", "--test", "host"],
             args: &["trust::", "--test-threads=1"],

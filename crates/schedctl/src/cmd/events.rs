@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use jiff::Timestamp;
-use schedkit_host::{Fact, HostRoot, WatchIntervals, Watch};
+use schedkit_host::{Fact, HostRoot, Watch, WatchIntervals};
 
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use schedkit_core::{SchedulerExit, OpsName};
+use schedkit_core::{OpsName, SchedulerExit};
 use schedkit_runtime::{DriverError, ExitCode};
 
 use crate::error_text;

@@ -41,7 +41,11 @@ impl Driver for Fake {
         }
     }
 
-    async fn pull(&self, _: &Trusted, _: &mut dyn FnMut(PullProgress)) -> Result<Pulled, DriverError> {
+    async fn pull(
+        &self,
+        _: &Trusted,
+        _: &mut dyn FnMut(PullProgress),
+    ) -> Result<Pulled, DriverError> {
         unreachable!("listing does not pull")
     }
 

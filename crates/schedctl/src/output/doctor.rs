@@ -1,7 +1,7 @@
 //! The checks of this machine, as `schedctl doctor` prints them.
 
 use anstyle::Style;
-use schedkit_core::{Finding, Severity, CheckStatus, Summary};
+use schedkit_core::{CheckStatus, Finding, Severity, Summary};
 use schedkit_image::foreign::printable;
 use serde::Serialize;
 

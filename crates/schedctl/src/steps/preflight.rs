@@ -51,7 +51,10 @@ pub(crate) async fn require(
     }
 }
 
-pub(crate) async fn image_needs(image: &ImageRef, registry: &Client) -> anyhow::Result<ImageRequirements> {
+pub(crate) async fn image_needs(
+    image: &ImageRef,
+    registry: &Client,
+) -> anyhow::Result<ImageRequirements> {
     let machine = Platform::this_machine();
     let reading = info::info(registry, image, &machine);
     let note = format!("asking {}", image.repository().host());

@@ -148,7 +148,7 @@ fn ended(placed: &PlacedPod<'_>, last_exit: &ContainerExit) -> Option<Issue> {
     Some(Issue {
         node: pod.node.clone(),
         since: Some(last_exit.at.unwrap_or(pod.created)),
-        exit_reason: exit_message.map(|message| message.reason.word()),
+        exit_reason: exit_message.map(|message| message.reason.as_str()),
         ..Issue::overall(reason, exit_text(last_exit))
     })
 }
@@ -174,7 +174,7 @@ fn exit_text(last_exit: &ContainerExit) -> String {
     let remedy = exit_reason
         .remedy()
         .unwrap_or("see its log with kubectl logs --previous");
-    format!("{}: {exit_reason}{detail}; {remedy}", exit_reason.word())
+    format!("{}: {exit_reason}{detail}; {remedy}", exit_reason.as_str())
 }
 
 fn failed(reason: &str, message: &str) -> String {

@@ -13,7 +13,7 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
-use schedkit_host::kernel::Kernel;
+use schedkit_host::kernel::KernelInfo;
 use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState};
 
 /// The states that always have a series.
@@ -88,7 +88,7 @@ struct Machine(HostRoot);
 impl Collector for Machine {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
         let out = &mut encoder;
-        kernel(out, &Kernel::read(&self.0))?;
+        kernel(out, &KernelInfo::read(&self.0))?;
         let reading = SchedExt::read(&self.0);
         states(out, &reading)?;
         let supported = match &reading {
@@ -109,7 +109,7 @@ impl Collector for Machine {
     }
 }
 
-fn kernel(out: &mut DescriptorEncoder<'_>, kernel: &Kernel) -> Result<(), Error> {
+fn kernel(out: &mut DescriptorEncoder<'_>, kernel: &KernelInfo) -> Result<(), Error> {
     let release = kernel.release.known().map_or("", |text| text.as_str());
     let boot_id = kernel.boot_id.known().map_or("", String::as_str);
     let help = "The running kernel; values that cannot be read are empty";

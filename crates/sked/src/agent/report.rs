@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use schedkit_core::sanitize;
-use schedkit_host::kernel::Kernel;
+use schedkit_host::kernel::KernelInfo;
 use schedkit_host::{Fact, SchedExt, SchedExtState};
 use sked_api::node::SchedExtNodeStatus;
 
@@ -18,7 +18,7 @@ const LONGEST_RELEASE: usize = 127;
 
 pub(super) fn report(
     reading: &Fact<SchedExt>,
-    kernel: &Kernel,
+    kernel: &KernelInfo,
     previous: Option<&SchedExtNodeStatus>,
     now: Timestamp,
 ) -> SchedExtNodeStatus {

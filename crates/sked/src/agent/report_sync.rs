@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use schedkit_host::kernel::Kernel;
+use schedkit_host::kernel::KernelInfo;
 use schedkit_host::{Fact, SchedExt};
 use sked_api::node::SchedExtNodeStatus;
 use tokio::time::Instant;
@@ -126,7 +126,7 @@ impl ReportSync {
     pub(super) fn read(
         &mut self,
         reading: &Fact<SchedExt>,
-        kernel: &Kernel,
+        kernel: &KernelInfo,
         now: Timestamp,
         moment: Instant,
     ) {

@@ -23,7 +23,7 @@ use std::time::Duration;
 use schedkit_core::ImageRef;
 use schedkit_host::preflight::MinKernel;
 use schedkit_image::info::info;
-use schedkit_image::registry::{Client, Platform, Settings};
+use schedkit_image::registry::{Client, ClientConfig, Platform};
 use sked_api::SchedExt;
 use sked_plan::part::parts;
 use tokio::sync::Notify;
@@ -48,7 +48,7 @@ struct Timeout(Duration);
 
 /// Reads the images that SchedExts name.
 pub(crate) struct ImageReader {
-    pub(crate) registry: Settings,
+    pub(crate) registry: ClientConfig,
     pub(crate) stores: Arc<Stores>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) min_kernels: Arc<MinKernels>,

@@ -1,6 +1,6 @@
 //! What an agent's account may do, tried by an attacker with the token of one node's agent.
 
-use lab::CommandOutput as CommandOutput;
+use lab::CommandOutput;
 use serde_json::{Value, json};
 
 use testkit::Shared;
@@ -80,7 +80,7 @@ fn fixture() -> Fixture {
         let created = attacker.sends("create", &report("honest"));
         must(&["delete", "schedextnodes", "--all"]);
         created
-            .err
+            .stderr
             .contains("ValidatingAdmissionPolicy")
             .then_some(())
     });

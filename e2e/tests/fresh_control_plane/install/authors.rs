@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use lab::CommandOutput as CommandOutput;
+use lab::CommandOutput;
 use testkit::Shared;
 
 use super::fixture::{

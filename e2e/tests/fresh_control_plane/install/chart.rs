@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use lab::CommandOutput as CommandOutput;
-use lab::parts::install_tool::InstallTool;
+use lab::CommandOutput;
 use serde_json::{Value, json};
 use testkit::Cluster;
 
 use super::fixture::{
-    Nodes, RightToGet, User, allowed, any, apply, eventually, get, kubectl, must, namespace,
-    read_as_kubectl, rejected, run, schedext, tool, uninstall, uninstalled,
+    Nodes, RightToGet, User, allowed, any, apply, eventually, get, helm_program, kubectl, must,
+    namespace, read_as_kubectl, rejected, run, schedext, uninstall, uninstalled,
 };
 
 const SAME_IMAGE: &str = "--set=image.repository=controller,image.tag=latest";
@@ -21,7 +20,7 @@ const NO_JOB: &str = "--set=uninstall.releaseNodes=false";
 
 fn helm(cluster: &Cluster, args: &[&str]) -> CommandOutput {
     let home = tempfile::tempdir().unwrap();
-    let mut helm = Command::new(tool(InstallTool::Helm));
+    let mut helm = Command::new(helm_program());
     helm.current_dir(testkit::program::tree())
         .env("KUBECONFIG", cluster.admin_kubeconfig())
         .env("HOME", home.path())
@@ -32,8 +31,8 @@ fn helm(cluster: &Cluster, args: &[&str]) -> CommandOutput {
 fn rendered(cluster: &Cluster, values: &[&str]) -> Vec<Value> {
     let args = ["template", "sked", "charts/sked", "--namespace=sked-system"];
     let output = helm(cluster, &[&args[..], values].concat());
-    assert_eq!(output.status, 0, "{}", output.err);
-    read(&output.out)
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    read(&output.stdout)
 }
 
 /// Manifests as kubectl parses them.
@@ -66,7 +65,7 @@ fn is_hook(object: &Value) -> bool {
 fn the_chart_passes_lint_and_its_values_are_validated() {
     let cluster = any();
     let lint = helm(&cluster, &["lint", "--strict", "charts/sked"]);
-    assert_eq!(lint.status, 0, "{}{}", lint.out, lint.err);
+    assert_eq!(lint.status, 0, "{}{}", lint.stdout, lint.stderr);
     for wrong in [
         "--set=imagee.tag=1",
         "--set=image.tag=a b",
@@ -217,7 +216,7 @@ fn helm_installs_and_uninstalls_and_the_schedexts_stay() {
     let label = r#"[{"op": "add", "path": "/metadata/labels", "value": {"mine": "all-mine"}}]"#;
     eventually("the policy is in force", || {
         let output = manager.runs(&["patch", "node", "chart-pawn", "--type=json", "-p", label]);
-        output.err.contains("only those labels").then_some(())
+        output.stderr.contains("only those labels").then_some(())
     });
     drop((nodes, right));
     // There is one sked in a cluster.
@@ -254,8 +253,8 @@ fn the_packed_chart_carries_its_files() {
     let rendered = |chart: &str| {
         let args = ["template", "sked", chart, "--namespace=sked-system"];
         let output = helm(&cluster, &[&args[..], &[SAME_IMAGE]].concat());
-        assert_eq!(output.status, 0, "{}", output.err);
-        output.out
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        output.stdout
     };
     assert_eq!(rendered(chart), rendered("charts/sked"));
 }

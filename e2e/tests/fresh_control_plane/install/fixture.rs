@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use lab::CommandOutput as CommandOutput;
+use lab::CommandOutput;
 use lab::cache::Cache;
-use lab::parts::install_tool::{self, InstallTool};
+use lab::parts::helm;
 use lab::parts::monitoring;
 use lab::progress::Reporter;
-use lab::{Topology, LabSpec};
+use lab::{LabSpec, Topology};
 use serde_json::{Value, json};
 use testkit::wait::TIMEOUT;
 use testkit::{Cluster, Shared};
@@ -91,9 +91,8 @@ fn cache() -> Cache {
     Cache::new(LabSpec::new("none", Topology::ControlPlane, Path::new(".lab")).cache)
 }
 
-/// The program kustomize or helm that `make` uses.
-pub(crate) fn tool(tool: InstallTool) -> PathBuf {
-    install_tool::make(&cache(), tool, &Reporter::new(std::io::sink())).unwrap()
+pub(crate) fn helm_program() -> PathBuf {
+    helm::make(&cache(), &Reporter::new(std::io::sink())).unwrap()
 }
 
 /// Runs kubectl as the administrator, at the top of the checkout.
@@ -112,7 +111,7 @@ pub(crate) fn must(args: &[&str]) -> String {
 pub(crate) fn apply(objects: &[Value]) {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     let applied = send(&mut cluster().command(&["apply", "-f", "-"]), &list);
-    assert_eq!(applied.status, 0, "{}\n{list:#}", applied.err);
+    assert_eq!(applied.status, 0, "{}\n{list:#}", applied.stderr);
 }
 
 /// The objects of a file (`-f`) or a kustomization (`-k`), as kubectl parses them; the API server is
@@ -193,17 +192,17 @@ impl User {
 
 #[track_caller]
 pub(crate) fn allowed(output: &CommandOutput) {
-    assert_eq!(output.status, 0, "{}", output.err);
+    assert_eq!(output.status, 0, "{}", output.stderr);
 }
 
 /// With this text in the message.
 #[track_caller]
 pub(crate) fn rejected(output: &CommandOutput, text: &str) {
-    assert_ne!(output.status, 0, "allowed: {}", output.out);
+    assert_ne!(output.status, 0, "allowed: {}", output.stdout);
     assert!(
-        output.err.contains(text),
+        output.stderr.contains(text),
         "{text:?} is not in: {}",
-        output.err
+        output.stderr
     );
 }
 
@@ -282,7 +281,7 @@ pub(crate) fn install() {
             must(&["delete", "schedext", "probe", "-n", PROBED]);
         }
         created
-            .err
+            .stderr
             .contains("ValidatingAdmissionPolicy")
             .then_some(())
     });
@@ -360,8 +359,8 @@ pub(crate) fn run(command: &mut Command) -> CommandOutput {
 
 fn output_of(output: &std::process::Output) -> CommandOutput {
     CommandOutput {
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         status: output.status.code().unwrap_or(-1),
     }
 }

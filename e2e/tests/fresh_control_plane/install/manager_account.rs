@@ -1,6 +1,6 @@
 //! What the manager's account may do, tried by an attacker with its token.
 
-use lab::CommandOutput as CommandOutput;
+use lab::CommandOutput;
 use serde_json::{Value, json};
 
 use testkit::Shared;
@@ -32,7 +32,7 @@ fn fixture() -> Fixture {
     eventually("the policies for the manager are in force", || {
         let node = node(&attacker, &json!({"metadata": {"labels": {"pool": null}}}));
         let created = attacker.sends("create", &daemonset("probe", None));
-        let rejected = |output: &CommandOutput| output.err.contains("ValidatingAdmissionPolicy");
+        let rejected = |output: &CommandOutput| output.stderr.contains("ValidatingAdmissionPolicy");
         must(&["label", "node", "pawn", "pool=a", "--overwrite"]);
         must(&["delete", "daemonsets", "--all", "-n", ATTACKED]);
         (rejected(&node) && rejected(&created)).then_some(())
@@ -286,7 +286,7 @@ fn fixture_with_pods() -> Fixture {
             &condition(GATE, "True"),
         );
         written
-            .err
+            .stderr
             .contains("ValidatingAdmissionPolicy")
             .then_some(())
     });

@@ -4,10 +4,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use schedkit_runtime::{After, ContainerId, Driver, DriverError, ExitCode, State, Until};
+use schedkit_runtime::{After, ContainerId, ContainerState, Driver, DriverError, ExitCode, Until};
 
 use testkit::containerd::image::ImageRecipe;
-use testkit::containerd::{REPOSITORY, ContainerdFixture, registry, trusted};
+use testkit::containerd::{ContainerdFixture, REPOSITORY, registry, trusted};
 
 #[test]
 fn sigterm_comes_first_and_nothing_is_left() {
@@ -37,7 +37,10 @@ fn what_ignores_sigterm_is_killed_after_the_grace_period() {
         .driver
         .end(&id, Duration::from_millis(200), After::Keep);
     fixture.runtime.block_on(end).unwrap();
-    assert_eq!(fixture.list()[0].state, ContainerState::Exited(ExitCode(137)));
+    assert_eq!(
+        fixture.list()[0].state,
+        ContainerState::Exited(ExitCode(137))
+    );
     fixture.end(&id, After::Remove);
 }
 
@@ -133,7 +136,10 @@ fn what_others_left_in_our_namespace_is_listed_and_removed() {
 fn what_does_not_exist_cannot_be_started_or_read() {
     let fixture = ContainerdFixture::fresh();
     let id = ContainerId::new("absent");
-    let error = fixture.runtime.block_on(fixture.driver.start(&id)).unwrap_err();
+    let error = fixture
+        .runtime
+        .block_on(fixture.driver.start(&id))
+        .unwrap_err();
     assert!(matches!(error, DriverError::NoContainer { .. }), "{error}");
     let mut take = |_: schedkit_runtime::OutputChunk<'_>| {};
     let listened = fixture.driver.output(&id, Until::Exit, &mut take);

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use schedkit_runtime::{Containerd, Driver, DriverError, PullProgress, Pulled, containerd};
 
 use testkit::containerd::daemon::Daemon;
-use testkit::containerd::image::{Packing, ImageRecipe, layer, noise};
-use testkit::containerd::{REPOSITORY, ContainerdFixture, client, registry, trusted};
+use testkit::containerd::image::{ImageRecipe, Packing, layer, noise};
+use testkit::containerd::{ContainerdFixture, REPOSITORY, client, registry, trusted};
 
 fn big(mark: u64, bytes: usize) -> String {
     let mut recipe = ImageRecipe::new("big");
@@ -45,7 +45,11 @@ fn what_a_killed_pull_leaves_goes_with_its_lease() {
     let fixture = ContainerdFixture::fresh();
     let digest = big(3, 8 << 20);
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "containerd::failed_pulls::child_that_pulls", "--nocapture"])
+        .args([
+            "--exact",
+            "containerd::failed_pulls::child_that_pulls",
+            "--nocapture",
+        ])
         .env("CHILD_SOCKET", fixture.daemon.socket())
         .env("CHILD_REGISTRY", registry().address())
         .env("CHILD_DIGEST", &digest)
@@ -65,11 +69,13 @@ fn what_a_killed_pull_leaves_goes_with_its_lease() {
     assert!(lease.contains("containerd.io/gc.expire="), "{lease}");
     let image = trusted(registry().address(), &digest);
     assert_eq!(fixture.pull(&image), Pulled::Fetched);
-    fixture.daemon
+    fixture
+        .daemon
         .ctr("schedkit", &["images", "rm", &image.image().to_string()]);
     // What its expiry does by itself, one hour later.
     let id = fixture.daemon.ctr("schedkit", &["leases", "ls", "--quiet"]);
-    fixture.daemon
+    fixture
+        .daemon
         .ctr("schedkit", &["leases", "rm", "--sync", id.trim()]);
     assert_eq!(fixture.daemon.leftovers(), "");
 }
@@ -143,7 +149,8 @@ fn a_layer_that_is_cut_off_begins_anew() {
     assert_eq!(cuts.load(Ordering::SeqCst), 1);
     assert!(!told.is_sorted(), "it fell back once");
     assert_eq!(
-        fixture.daemon
+        fixture
+            .daemon
             .ctr("schedkit", &["content", "active"])
             .lines()
             .count(),

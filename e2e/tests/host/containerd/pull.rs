@@ -1,9 +1,9 @@
 //! From the registry into containerd's store.
 
-use schedkit_runtime::{DriverError, Progress, Pulled};
+use schedkit_runtime::{DriverError, PullProgress, Pulled};
 
-use testkit::containerd::image::{Packing, ImageRecipe, layer, noise};
-use testkit::containerd::{REPOSITORY, ContainerdFixture, registry, trusted};
+use testkit::containerd::image::{ImageRecipe, Packing, layer, noise};
+use testkit::containerd::{ContainerdFixture, REPOSITORY, registry, trusted};
 
 #[test]
 fn an_index_is_pulled_once_and_its_layers_are_what_runs() {
@@ -32,13 +32,15 @@ fn an_index_is_pulled_once_and_its_layers_are_what_runs() {
 
     let name = image.image().to_string();
     assert_eq!(
-        fixture.daemon
+        fixture
+            .daemon
             .ctr("schedkit", &["images", "ls", "--quiet"])
             .trim(),
         name
     );
     assert!(
-        fixture.daemon
+        fixture
+            .daemon
             .ctr("schedkit", &["images", "ls"])
             .contains(&digest)
     );
@@ -64,16 +66,19 @@ fn content_and_snapshots_stay_with_the_image_and_go_with_it() {
     fixture.pull(&image);
     // Ending a lease and waiting for the collection: whatever hangs on nothing is gone then.
     let collect = || {
-        fixture.daemon
+        fixture
+            .daemon
             .ctr("schedkit", &["leases", "create", "--id", "broom"]);
-        fixture.daemon
+        fixture
+            .daemon
             .ctr("schedkit", &["leases", "rm", "--sync", "broom"]);
     };
     collect();
     assert_eq!(fixture.pull(&image), Pulled::Cached);
     let id = fixture.create(&image, &["exit", "0"]).unwrap();
     let name = image.image().to_string();
-    fixture.daemon
+    fixture
+        .daemon
         .ctr("schedkit", &["images", "rm", "--sync", &name]);
     // A container's files stay without the image.
     fixture.start(&id);

@@ -4,7 +4,7 @@ use schedkit_runtime::{After, ContainerState, Driver, DriverError, ExitCode};
 use serde_json::json;
 
 use testkit::containerd::image::ImageRecipe;
-use testkit::containerd::{REPOSITORY, ContainerdFixture, registry, trusted};
+use testkit::containerd::{ContainerdFixture, REPOSITORY, registry, trusted};
 
 #[test]
 fn a_scheduler_is_root_on_the_host_and_gets_its_arguments_unchanged() {

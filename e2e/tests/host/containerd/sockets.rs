@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use schedkit_runtime::{DriverError, containerd};
 
 use testkit::containerd::image::{ImageRecipe, program};
-use testkit::containerd::{REPOSITORY, ContainerdFixture, registry, trusted};
+use testkit::containerd::{ContainerdFixture, REPOSITORY, registry, trusted};
 
 #[tokio::test]
 async fn no_daemon_and_another_daemon_are_different_errors() {
@@ -75,7 +75,11 @@ fn without_permission_the_error_says_so() {
             "--inh-caps=-all",
         ])
         .arg(child_copy(&fixture.daemon.path("child")))
-        .args(["--exact", "containerd::sockets::child_that_pings", "--nocapture"])
+        .args([
+            "--exact",
+            "containerd::sockets::child_that_pings",
+            "--nocapture",
+        ])
         .env("CHILD_SOCKET", fixture.daemon.socket())
         .output()
         .unwrap();

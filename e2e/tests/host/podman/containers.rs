@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use schedkit_runtime::{
-    After, Container, ContainerId, Driver, DriverError, ExitCode, State, Trust, Until,
+    After, Container, ContainerId, ContainerState, Driver, DriverError, ExitCode, Trust, Until,
 };
 use serde_json::json;
 
@@ -56,7 +56,9 @@ async fn a_scheduler_has_what_it_needs_and_no_network() {
     service.podman().pull(&trusted, &mut |_| {}).await.unwrap();
     let id = service.started_of(&trusted, &["wait"]).await;
     let output = service.until_output(&id, "lo:").await;
-    let Some(ContainerState::Running { pid, started }) = seen(service, &id).await.map(|one| one.state) else {
+    let Some(ContainerState::Running { pid, started }) =
+        seen(service, &id).await.map(|one| one.state)
+    else {
         panic!("it does not run");
     };
     assert!(started.is_some());
@@ -239,7 +241,7 @@ async fn a_missing_program_is_reported_and_leaves_nothing() {
     podman.pull(&trusted, &mut |_| {}).await.unwrap();
     let id = podman.create(&service.launch(&trusted, &[])).await.unwrap();
     for tried in [podman.ready(&id).await, podman.start(&id).await] {
-        let Err(DriverError::Refused { said, .. }) = tried else {
+        let Err(DriverError::Refused { message: said, .. }) = tried else {
             panic!("{tried:?}");
         };
         assert!(said.contains("/absent"), "{said}");
@@ -257,7 +259,10 @@ async fn what_is_ready_runs_nothing_until_it_is_started() {
     // Once more is the same.
     for _ in 0..2 {
         podman.ready(&id).await.unwrap();
-        assert_eq!(seen(service, &id).await.unwrap().state, ContainerState::Created);
+        assert_eq!(
+            seen(service, &id).await.unwrap().state,
+            ContainerState::Created
+        );
         assert_eq!(service.output(&id, Until::Now).await.out, "");
     }
     podman.start(&id).await.unwrap();

@@ -9,7 +9,9 @@ use testkit::podman::podman_service;
 #[tokio::test]
 async fn podman_is_known_by_its_version() {
     let patience = std::time::Duration::from_secs(60);
-    let version = podman::ping(&podman_service().socket(), patience).await.unwrap();
+    let version = podman::ping(&podman_service().socket(), patience)
+        .await
+        .unwrap();
     assert!(version.0.starts_with(|first: char| first.is_ascii_digit()));
 }
 
@@ -52,7 +54,7 @@ async fn a_digest_that_the_registry_does_not_have_is_not_replaced_by_a_tag() {
     service.default_image().await;
     let absent = service.trust("default", &format!("sha256:{:064}", 5));
     let pulled = service.podman().pull(&absent, &mut |_| {}).await;
-    let Err(DriverError::Refused { said, .. }) = pulled else {
+    let Err(DriverError::Refused { message: said, .. }) = pulled else {
         panic!("{pulled:?}");
     };
     assert!(said.contains("manifest unknown"), "{said}");
@@ -95,7 +97,10 @@ async fn an_image_for_another_processor_is_refused_and_not_kept() {
         assert!(fetched, "it was kept");
     }
     let index = Index::new(vec![service.image("arm64", &config)]).unwrap();
-    service.registry().push_index("others", "1", &index).unwrap();
+    service
+        .registry()
+        .push_index("others", "1", &index)
+        .unwrap();
     let trusted = service.trust("others", &index.manifest.digest);
     let pulled = service.podman().pull(&trusted, &mut |_| {}).await;
     assert!(

@@ -20,7 +20,9 @@ fn a_signed_image_is_accepted_by_its_key_and_no_other() {
         let subject = Subject::from(&image);
         let image = reference(&registry, "signed", &subject);
         assert!(!registries.verify(&policy, &image).accepts(), "not signed");
-        let signed = registries.sigstore.sign(&key, &registry, "signed", &subject);
+        let signed = registries
+            .sigstore
+            .sign(&key, &registry, "signed", &subject);
         signed.unwrap();
         let good = registries.verify(&policy, &image);
         assert!(good.accepts(), "{good:?}");

@@ -1,7 +1,6 @@
 //! scx_lab, our own scheduler: a static program for two platforms, built from `lab/schedulers`.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

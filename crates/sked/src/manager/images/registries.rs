@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use schedkit_image::sanitize_FIXME;
+use schedkit_image::foreign;
 use schedkit_image::registry::Hosts;
 
 const MAX_SIZE: usize = 1024 * 1024;
