@@ -1,10 +1,7 @@
 //! The program itself: its arguments, streams and exit codes. Registry, web server and container
 //! runtime are small servers in this process; no root, no kernel, no network.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on has failed"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bad_input;
 mod fake_podman;
