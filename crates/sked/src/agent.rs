@@ -76,7 +76,7 @@ async fn run(args: AgentArgs) -> Result<(), AgentError> {
     let root = HostRoot::at(args.host_root);
     let pace = WatchIntervals {
         poll: args.poll_interval,
-        ..Pace::default()
+        ..WatchIntervals::default()
     };
     let watch = Watch::open(root.clone(), pace);
     if !watch.receives_events() {

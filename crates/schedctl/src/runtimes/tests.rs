@@ -138,7 +138,7 @@ async fn who_only_listens_is_not_there() {
         socket: socket.clone(),
     };
     let said = async |place: &Place| match probe(place).await {
-        Reach::Unreachable(why) => why,
+        Reachability::Unreachable(why) => why,
         other => panic!("{other:?}"),
     };
     assert!(said(&place).await.contains("No such file"));

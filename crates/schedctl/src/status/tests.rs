@@ -7,7 +7,11 @@ use schedkit_runtime::{ContainerId, ExitCode, Record};
 use super::*;
 
 /// A kernel that says this.
-pub(crate) fn kernel(state: State, ops: Option<&str>, enable_seq: Option<u64>) -> Fact<SchedExt> {
+pub(crate) fn kernel(
+    state: SchedExtState,
+    ops: Option<&str>,
+    enable_seq: Option<u64>,
+) -> Fact<SchedExt> {
     Fact::Known(SchedExt {
         state: Fact::Known(state),
         ops: ops.map_or(Fact::Absent, |ops| Fact::Known(ops.parse().unwrap())),
@@ -65,11 +69,11 @@ fn containerd(scheduler: &str) -> Held {
 }
 
 fn enabled(ops: &str) -> Fact<SchedExt> {
-    kernel(State::Enabled, Some(ops), Some(4))
+    kernel(SchedExtState::Enabled, Some(ops), Some(4))
 }
 
 fn disabled() -> Fact<SchedExt> {
-    kernel(State::Disabled, None, Some(4))
+    kernel(SchedExtState::Disabled, None, Some(4))
 }
 
 fn in_state(one: Held, state: ContainerState) -> Held {
@@ -83,10 +87,10 @@ fn in_state(one: Held, state: ContainerState) -> Held {
 #[test]
 fn the_truth_table() {
     use Status::*;
-    let nameless = kernel(State::Enabled, None, Some(4));
-    let enabling = kernel(State::Enabling, None, Some(4));
-    let prepping = kernel(State::Prepping, None, Some(4));
-    let disabling = kernel(State::Disabling, Some("lab_1.0"), Some(4));
+    let nameless = kernel(SchedExtState::Enabled, None, Some(4));
+    let enabling = kernel(SchedExtState::Enabling, None, Some(4));
+    let prepping = kernel(SchedExtState::Prepping, None, Some(4));
+    let disabling = kernel(SchedExtState::Disabling, Some("lab_1.0"), Some(4));
     let lab = || podman("scx_lab");
     let paused = || {
         in_state(
@@ -174,7 +178,7 @@ fn what_the_kernel_does_not_tell_is_not_guessed() {
         ),
         (Fact::Malformed("?".to_owned()), "makes no sense"),
         (
-            kernel(State::Unknown("resting".to_owned()), None, None),
+            kernel(SchedExtState::Unknown("resting".to_owned()), None, None),
             "calls its state \"resting\"",
         ),
     ] {

@@ -11,8 +11,8 @@ fn me() -> Identity {
     }
 }
 
-fn kernel() -> Kernel {
-    Kernel {
+fn kernel() -> KernelInfo {
+    KernelInfo {
         release: Fact::Known("6.18.15".parse().unwrap()),
         boot_id: Fact::Known("0fe6b9e5-93cb-4c3c-8d7e-3a0a4d1f0c11".to_owned()),
         realtime: Fact::Absent,

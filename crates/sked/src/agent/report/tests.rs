@@ -16,8 +16,8 @@ fn since(second: i64) -> Option<MicroTime> {
     Some(moment(at(second)))
 }
 
-fn kernel() -> Kernel {
-    Kernel {
+fn kernel() -> KernelInfo {
+    KernelInfo {
         release: Fact::Known("6.18.15+deb13-cloud-amd64".parse().unwrap()),
         boot_id: Fact::Known(BOOT.to_owned()),
         realtime: Fact::Absent,
@@ -27,7 +27,7 @@ fn kernel() -> Kernel {
 
 fn attached() -> SchedExt {
     SchedExt {
-        state: Fact::Known(State::Enabled),
+        state: Fact::Known(SchedExtState::Enabled),
         ops: Fact::Known("lab".parse().unwrap()),
         switch_all: Fact::Known(true),
         nr_rejected: Fact::Known(0),
@@ -74,7 +74,7 @@ fn since_is_kept_while_it_is_the_same_attach() {
             ..attached()
         },
         SchedExt {
-            state: Fact::Known(State::Disabling),
+            state: Fact::Known(SchedExtState::Disabling),
             ..attached()
         },
         SchedExt {
@@ -84,7 +84,7 @@ fn since_is_kept_while_it_is_the_same_attach() {
     ] {
         assert_eq!(reported(other, Some(&first), 8).since, since(8));
     }
-    let rebooted = Kernel {
+    let rebooted = KernelInfo {
         boot_id: Fact::Known(BOOT.replace('0', "1")),
         ..kernel()
     };
@@ -125,7 +125,7 @@ fn support_is_the_folder() {
 #[test]
 fn a_word_that_we_do_not_know_is_the_kernels_all_the_same() {
     let read = SchedExt {
-        state: Fact::Known(State::Unknown("bypassing".to_owned())),
+        state: Fact::Known(SchedExtState::Unknown("bypassing".to_owned())),
         ..attached()
     };
     let status = reported(read, None, 1);
@@ -134,7 +134,7 @@ fn a_word_that_we_do_not_know_is_the_kernels_all_the_same() {
         (Some("bypassing"), None)
     );
     let read = SchedExt {
-        state: Fact::Known(State::Unknown(String::new())),
+        state: Fact::Known(SchedExtState::Unknown(String::new())),
         ..attached()
     };
     let status = reported(read, None, 1);
@@ -145,7 +145,7 @@ fn a_word_that_we_do_not_know_is_the_kernels_all_the_same() {
 #[test]
 fn what_is_absent_is_said_where_it_should_be_there() {
     let idle = SchedExt {
-        state: Fact::Known(State::Disabled),
+        state: Fact::Known(SchedExtState::Disabled),
         ops: Fact::Absent,
         ..attached()
     };
@@ -184,7 +184,12 @@ fn hostile_files_make_a_report_that_the_api_server_takes() {
     fs::write(kernel.join("osrelease"), &noise).unwrap();
     fs::write(kernel.join("random/boot_id"), vec![0xff; 1 << 20]).unwrap();
     let root = HostRoot::at(machine.path());
-    let status = report(&SchedExt::read(&root), &Kernel::read(&root), None, at(1));
+    let status = report(
+        &SchedExt::read(&root),
+        &KernelInfo::read(&root),
+        None,
+        at(1),
+    );
     let limits = [
         (&status.state, 256),
         (&status.ops, 128),
