@@ -60,8 +60,8 @@ impl Stage {
 
     /// Shows a kubectl command and its output.
     pub(crate) fn kubectl(&self, lab: &Lab, args: &str) -> anyhow::Result<()> {
-        let said = self.run(&format!("$ kubectl {args}"), || ask(lab, args))??;
-        self.say(said.trim_end())
+        let output = self.run(&format!("$ kubectl {args}"), || ask(lab, args))??;
+        self.say(output.trim_end())
     }
 
     /// Has kubectl wait for something.
@@ -71,8 +71,8 @@ impl Stage {
         what: &str,
         args: &str,
     ) -> anyhow::Result<()> {
-        let patience = TIMEOUT.as_secs();
-        self.step(what, || ask(lab, &format!("{args} --timeout={patience}s")))?;
+        let timeout = TIMEOUT.as_secs();
+        self.step(what, || ask(lab, &format!("{args} --timeout={timeout}s")))?;
         Ok(())
     }
 
@@ -82,8 +82,8 @@ impl Stage {
         let what = format!("waiting until the kernel reports {state}");
         self.step(&what, || {
             node.eventually(&what, TIMEOUT, || {
-                let said = node.run(&["cat", "/sys/kernel/sched_ext/state"])?;
-                Ok((said.stdout.trim() == state).then_some(()))
+                let output = node.run(&["cat", "/sys/kernel/sched_ext/state"])?;
+                Ok((output.stdout.trim() == state).then_some(()))
             })
         })
         .with_context(|| format!("see {}", lab.state().path("logs").display()))
@@ -92,8 +92,8 @@ impl Stage {
     /// Shows the kernel's sysfs files and checks its state and how the name of the attached scheduler
     /// begins.
     pub(crate) fn kernel(&self, lab: &Lab, state: &str, ops: &str) -> anyhow::Result<()> {
-        let said = self.on_node(lab, ASK)?;
-        let has = |args: String| said.lines().any(|line| line.starts_with(&args));
+        let output = self.on_node(lab, ASK)?;
+        let has = |args: String| output.lines().any(|line| line.starts_with(&args));
         ensure!(
             has(format!("state:{state}")) && has(format!("root/ops:{ops}")) == (ops != NOTHING),
             "the kernel does not report {state:?} {ops:?} any more"
@@ -104,11 +104,11 @@ impl Stage {
     /// Shows a command on the node and its output.
     pub(crate) fn on_node(&self, lab: &Lab, script: &str) -> anyhow::Result<String> {
         let node = lab.node(NODE)?;
-        let said = self
+        let output = self
             .run(&format!("{NODE} # {script}"), || node.shell(script))??
             .stdout;
-        self.say(said.trim_end())?;
-        Ok(said)
+        self.say(output.trim_end())?;
+        Ok(output)
     }
 }
 
