@@ -2,7 +2,7 @@
 
 use lab::counters::{Counter, counters};
 
-use crate::Cluster;
+use crate::cluster::Cluster;
 
 impl Cluster {
     /// How many requests with this verb for `resource` or `resource/subresource` it has had; with

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use lab::{Event, Lab, LabSpec, Topology};
 use serde_json::{Value, json};
 
-use crate::Manager;
+use crate::manager::Manager;
 use crate::program::labs;
 
 pub struct Cluster {

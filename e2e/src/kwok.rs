@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::Cluster;
+use crate::cluster::Cluster;
 
 /// Nodes of one test, `<name>-0` and so on, with the label `in: <name>`. They have no label
 /// `kubernetes.io/os`, so no node agent of `config/default` runs there. Deleted when dropped.

@@ -9,9 +9,12 @@ use lab::counters::{Counter, counters};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::cluster::Cluster;
+use crate::kwok;
+use crate::manager::Manager;
 use crate::manager::free_port;
 use crate::wait::TIMEOUT;
-use crate::{Cluster, Manager, eventually, kwok};
+use crate::wait::eventually;
 
 const BOOT: &str = "0fe6b9e5-93cb-4c3c-8d7e-3a0a4d1f0c11";
 

@@ -13,8 +13,10 @@ use lab::progress::Reporter;
 use lab::{LabSpec, Node, Topology};
 use serde_json::{Value, json};
 
+use crate::cluster::Cluster;
+use crate::port_forward::PortForward;
+use crate::program;
 use crate::wait::{NODE_TIMEOUT, eventually_or};
-use crate::{Cluster, PortForward, program};
 
 pub const NAMESPACE: &str = "default";
 /// The namespace of sked itself.

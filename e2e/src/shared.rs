@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::Cluster;
+use crate::cluster::Cluster;
 use crate::wait::{TIMEOUT, eventually_or};
 
 /// A test's turn on a shared cluster. When it ends, the cluster must be as it was: namespaces that

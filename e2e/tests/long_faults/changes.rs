@@ -10,7 +10,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use sked_api::{Pool, SchedExt, SchedExtSpec};
 
-use crate::cluster::{Cluster, NODES, TIMEOUT};
+use crate::fleet::{NODES, TIMEOUT};
 use testkit::seed::Seed;
 
 /// These always exist; their DaemonSets must never be deleted.
@@ -26,11 +26,11 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    pub(crate) async fn begin(cluster: &Cluster, seed: Seed) -> Self {
+    pub(crate) async fn begin(schedexts: Api<SchedExt>, nodes: Api<Node>, seed: Seed) -> Self {
         let mut changes = Self {
             made: 0,
-            schedexts: cluster.schedexts(),
-            nodes: Api::all(cluster.client.clone()),
+            schedexts,
+            nodes,
             seed,
             wanted: BTreeMap::new(),
         };

@@ -21,11 +21,9 @@ use sked_api::SchedExt;
 use testkit::program::{self, labs};
 
 use crate::changes::Changes;
+use crate::fleet::{NAMESPACE, NODES, TIMEOUT};
 use crate::manager::Manager;
 
-pub(crate) const NAMESPACE: &str = "fleet";
-pub(crate) const NODES: usize = 20;
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(300);
 /// The reporting component of our events.
 const AUTHOR: &str = "sked-controller";
 const CONTROLLERS: [&str; 2] = ["kube-controller-manager", "kube-scheduler"];

@@ -11,6 +11,7 @@
 
 mod changes;
 mod cluster;
+mod fleet;
 mod manager;
 mod proxy;
 mod recorder;
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use changes::Changes;
 use cluster::Cluster;
+use kube::Api;
 use lab::StopSignal;
 use manager::Manager;
 use proxy::{Faults, Proxy};
@@ -44,7 +46,12 @@ const OUTAGES: [StopSignal; 6] = [
 #[tokio::test]
 async fn a_manager_that_is_killed_all_the_time_converges() {
     let cluster = Cluster::up("e2e-faults-kill").await;
-    let mut changes = Changes::begin(&cluster, Seed::from_environment()).await;
+    let mut changes = Changes::begin(
+        cluster.schedexts(),
+        Api::all(cluster.client.clone()),
+        Seed::from_environment(),
+    )
+    .await;
     let recorder = Recorder::start(&cluster).await;
     let begin = Instant::now();
     let mut killed = 0;
@@ -66,7 +73,12 @@ async fn a_manager_that_is_killed_all_the_time_converges() {
 #[tokio::test]
 async fn errors_dropped_watches_and_an_api_server_that_is_away_are_survived() {
     let cluster = Cluster::up("e2e-faults-proxy").await;
-    let mut changes = Changes::begin(&cluster, Seed::from_environment()).await;
+    let mut changes = Changes::begin(
+        cluster.schedexts(),
+        Api::all(cluster.client.clone()),
+        Seed::from_environment(),
+    )
+    .await;
     let recorder = Recorder::start(&cluster).await;
     let proxy = Proxy::start(&cluster.client).await;
     let mut manager = cluster.manager(&proxy.kubeconfig(&cluster));
@@ -95,7 +107,12 @@ async fn errors_dropped_watches_and_an_api_server_that_is_away_are_survived() {
 #[tokio::test]
 async fn an_api_server_that_is_stopped_and_started_is_survived() {
     let cluster = Cluster::up("e2e-faults-outage").await;
-    let mut changes = Changes::begin(&cluster, Seed::from_environment()).await;
+    let mut changes = Changes::begin(
+        cluster.schedexts(),
+        Api::all(cluster.client.clone()),
+        Seed::from_environment(),
+    )
+    .await;
     let recorder = Recorder::start(&cluster).await;
     let mut manager = cluster.manager(&cluster.kubeconfig());
     // Kubernetes' own controllers give up when nobody answers at their start.
