@@ -7,7 +7,7 @@ use testkit::machine::machine;
 fn attach_shows_everything_and_ends_with_the_schedulers_exit_code() {
     let machine = machine();
     let run = ["-d", "containerd", "run", "scx_lab", "--attach", "--"];
-    let fault = ["--fault", "exit", "--after", "1s"];
+    let fault = ["--fault", "exit", "--after", "5s"];
     let output = machine.schedctl(&[&run[..], &fault].concat());
     assert_eq!(output.status, 3, "{}", output.text());
     for part in ["lab: attached as \"lab\"", "leaving with exit code 3"] {

@@ -22,9 +22,9 @@ fn big(mark: u64, bytes: usize) -> String {
 
 #[test]
 fn a_full_disk_is_named_and_nothing_half_made_is_left() {
-    let fixture = ContainerdFixture::with(Daemon::start_on_small_disk(48 << 20));
+    let fixture = ContainerdFixture::with(Daemon::start_on_small_disk(16 << 20));
     // The first does not fit into the content store; the second fits there, but not unpacked.
-    for (mark, bytes) in [(1, 60 << 20), (2, 30 << 20)] {
+    for (mark, bytes) in [(1, 20 << 20), (2, 10 << 20)] {
         let image = trusted(registry().address(), &big(mark, bytes));
         let error = fixture.try_pull(&image, &mut |_| {}).unwrap_err();
         assert!(
