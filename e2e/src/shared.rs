@@ -13,33 +13,44 @@ pub struct Shared {
     cluster: &'static Cluster,
     before: BTreeSet<String>,
     namespaces: Mutex<Vec<String>>,
-    _turn: MutexGuard<'static, ()>,
+    /// Gets the inventory when a test has left the cluster as it found it.
+    turn: MutexGuard<'static, Option<BTreeSet<String>>>,
 }
 
 /// The control plane of this suite, with kwok and everything of `config/default`: CRDs, roles,
 /// admission policies, the DaemonSet of node agents. No manager runs; tests start their own.
 pub fn control_plane() -> Shared {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-    Shared::new(|| {
-        CLUSTER.get_or_init(|| {
-            let cluster = Cluster::fresh("e2e-control-plane");
-            cluster.apply_config_default();
-            cluster
-        })
-    })
+    static TURN: Mutex<Option<BTreeSet<String>>> = Mutex::new(None);
+    let mut turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let cluster = CLUSTER.get_or_init(|| {
+        let cluster = Cluster::fresh("e2e-control-plane");
+        cluster.apply_config_default();
+        cluster
+    });
+    let before = turn.take().unwrap_or_else(|| cluster.inventory());
+    Shared::begin(cluster, before, turn)
 }
 
 impl Shared {
-    /// A turn on a cluster that a suite holds in a static of its own.
+    /// A turn on a cluster that a suite holds in a static of its own; `cluster` may change it first.
     pub fn new(cluster: impl FnOnce() -> &'static Cluster) -> Self {
-        static TURN: Mutex<()> = Mutex::new(());
+        static TURN: Mutex<Option<BTreeSet<String>>> = Mutex::new(None);
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let cluster = cluster();
+        Self::begin(cluster, cluster.inventory(), turn)
+    }
+
+    fn begin(
+        cluster: &'static Cluster,
+        before: BTreeSet<String>,
+        turn: MutexGuard<'static, Option<BTreeSet<String>>>,
+    ) -> Self {
         Self {
             cluster,
-            before: cluster.inventory(),
+            before,
             namespaces: Mutex::default(),
-            _turn: turn,
+            turn,
         }
     }
 
@@ -48,11 +59,6 @@ impl Shared {
     pub fn namespace(&self, name: &str) {
         self.cluster.kubectl(&["create", "namespace", name]);
         self.namespaces.lock().unwrap().push(name.to_owned());
-    }
-
-    /// The cluster for longer than this turn: for fixtures that hold it besides the turn.
-    pub fn cluster(&self) -> &'static Cluster {
-        self.cluster
     }
 }
 
@@ -68,7 +74,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let namespaces = self
             .namespaces
-            .lock()
+            .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
         if !namespaces.is_empty() {
             let args = ["delete", "namespace", "--wait=false", "--ignore-not-found"];
@@ -80,16 +86,20 @@ impl Drop for Shared {
         if std::thread::panicking() {
             return;
         }
-        let difference = || {
-            let now = self.cluster.inventory();
-            let difference = self.before.symmetric_difference(&now);
-            difference.cloned().collect::<Vec<_>>()
+        let mut now = BTreeSet::new();
+        let difference = |now: &BTreeSet<String>| {
+            let rows = self.before.symmetric_difference(now);
+            rows.cloned().collect::<Vec<_>>().join("\n")
         };
         eventually_or(
             "the test leaves the cluster as it found it",
             TIMEOUT,
-            || difference().is_empty().then_some(()),
-            || difference().join("\n"),
+            || {
+                now = self.cluster.inventory();
+                difference(&now).is_empty().then_some(())
+            },
+            || difference(&self.cluster.inventory()),
         );
+        *self.turn = Some(now);
     }
 }

@@ -207,13 +207,13 @@ fn a_restart_over_an_unchanged_cluster_writes_nothing() {
     // The last writes are done when nothing changes for a while.
     let mut before = versions();
     manager.eventually("nothing changes any more", || {
-        std::thread::sleep(Duration::from_secs(3));
+        std::thread::sleep(Duration::from_secs(2));
         std::mem::replace(&mut before, versions()) == before
     });
     manager.stop();
     let before = versions();
     let again = cluster.ready_manager(&["--watch-namespaces=restart"]);
-    std::thread::sleep(Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs(2));
     assert_eq!(versions(), before, "{}", again.log());
     again.stop();
 }

@@ -247,22 +247,23 @@ impl Fixture {
 
     /// Writes the report of a node's agent.
     fn report(&self, node: &str, status: &Value) {
-        let uid = self
-            .cluster
-            .field("", &format!("node/{node}"), "/metadata/uid");
-        self.write(node, &uid, status);
+        self.write(node, node, status);
     }
 
-    /// The same with the uid of a Node that does not exist.
+    /// The same with another Node as its owner. That Node exists: the garbage collector would delete
+    /// the report otherwise.
     fn forge(&self, node: &str, status: &Value) {
-        self.write(node, &json!("00000000-dead-dead-dead-000000000000"), status);
+        self.write(node, "two", status);
     }
 
-    fn write(&self, node: &str, uid: &Value, status: &Value) {
+    fn write(&self, node: &str, owner: &str, status: &Value) {
         // Created again each time, so that its owner is the given one.
         let args = ["delete", "schedextnode", node, "--ignore-not-found"];
         self.cluster.kubectl(&args);
-        let owner = json!({"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid});
+        let uid = self
+            .cluster
+            .field("", &format!("node/{owner}"), "/metadata/uid");
+        let owner = json!({"apiVersion": "v1", "kind": "Node", "name": owner, "uid": uid});
         self.cluster.create(&json!({
             "apiVersion": "sked.schedkit.io/v1", "kind": "SchedExtNode",
             "metadata": {"name": node, "ownerReferences": [owner]},
@@ -281,8 +282,7 @@ impl Fixture {
             "--type=merge",
             "-p",
         ];
-        // The garbage collector may have deleted one with a wrong owner already.
-        self.cluster.try_kubectl(&[&args[..], &[&patch]].concat());
+        self.cluster.kubectl(&[&args[..], &[&patch]].concat());
     }
 
     fn pod(&self, node: &str) -> Value {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use testkit::KwokNodes;
 
-const ALL: usize = 120;
-const GONE: usize = 40;
+const ALL: usize = 60;
+const GONE: usize = 20;
 
 #[test]
 fn the_remaining_nodes_are_settled_and_nothing_is_retried_for_ever() {
@@ -62,7 +62,7 @@ fn the_remaining_nodes_are_settled_and_nothing_is_retried_for_ever() {
     });
     let patches = || cluster.requests("PATCH", "nodes", None);
     let patches_before = patches();
-    std::thread::sleep(Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs(2));
     assert_eq!(patches(), patches_before, "{}", manager.log());
     assert_eq!(untouched(), before, "no other SchedExt was disturbed");
     let missing = missing() - missing_before;

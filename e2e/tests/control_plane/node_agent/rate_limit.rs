@@ -13,14 +13,14 @@ fn a_flapping_scheduler_causes_one_write_per_second_and_its_last_state_is_report
     let agent = node.agent(&kernel);
     agent.await_ready();
     let (counted, begin) = (report_writes(&cluster)[1], Instant::now());
-    for number in 1..=30 {
+    for number in 1..=15 {
         kernel.attached("lab", number);
         thread::sleep(Duration::from_millis(100));
         kernel.detached(number);
         thread::sleep(Duration::from_millis(100));
     }
-    kernel.attached("lab", 31);
-    agent.await_state(&node, "enabled", 31);
+    kernel.attached("lab", 16);
+    agent.await_state(&node, "enabled", 16);
     let (written, seconds) = (
         report_writes(&cluster)[1] - counted,
         begin.elapsed().as_secs(),

@@ -99,9 +99,19 @@ impl Drop for Fixture {
 }
 
 #[test]
-fn an_agent_writes_the_report_of_its_own_node() {
-    let fixture = fixture();
-    let attacker = &fixture.attacker;
+fn the_account_of_an_agent_is_limited_to_its_own_report() {
+    let mut fixture = fixture();
+    let right = fixture.right.take();
+    an_agent_writes_the_report_of_its_own_node(&fixture.attacker);
+    an_agent_does_not_write_the_report_of_another_node(&fixture.attacker);
+    must(&["delete", "schedextnodes", "--all"]);
+    a_report_is_owned_by_its_own_node(&fixture.attacker);
+    a_token_without_a_node_writes_nothing();
+    drop(right);
+    rbac_allows_agents_reports_and_nothing_else(&fixture.attacker);
+}
+
+fn an_agent_writes_the_report_of_its_own_node(attacker: &User) {
     allowed(&attacker.sends("create", &report("stolen")));
     allowed(&write_status(attacker, "stolen"));
     let status = get(&["schedextnode", "stolen"])["status"].clone();
@@ -109,10 +119,7 @@ fn an_agent_writes_the_report_of_its_own_node() {
     allowed(&attacker.runs(&["delete", "schedextnode", "stolen"]));
 }
 
-#[test]
-fn an_agent_does_not_write_the_report_of_another_node() {
-    let fixture = fixture();
-    let attacker = &fixture.attacker;
+fn an_agent_does_not_write_the_report_of_another_node(attacker: &User) {
     rejected(&attacker.sends("create", &report("honest")), OTHERS);
     apply(&[report("honest")]);
     rejected(&write_status(attacker, "honest"), OTHERS);
@@ -131,10 +138,7 @@ fn an_agent_does_not_write_the_report_of_another_node() {
     rejected(&attacker.sends("create", &generated), OTHERS);
 }
 
-#[test]
-fn a_report_is_owned_by_its_own_node() {
-    let fixture = fixture();
-    let attacker = &fixture.attacker;
+fn a_report_is_owned_by_its_own_node(attacker: &User) {
     let mine = report("stolen");
     let other = report("honest")["metadata"]["ownerReferences"][0].clone();
     for (field, value) in [
@@ -167,9 +171,7 @@ fn a_report_is_owned_by_its_own_node() {
     allowed(&attacker.runs(&["delete", "schedextnode", "stolen"]));
 }
 
-#[test]
 fn a_token_without_a_node_writes_nothing() {
-    let _fixture = fixture();
     let no_node = User::holding_token_of(ACCOUNT, "sked-system");
     rejected(&no_node.sends("create", &report("stolen")), NO_NODE);
     apply(&[report("stolen")]);
@@ -180,11 +182,7 @@ fn a_token_without_a_node_writes_nothing() {
     );
 }
 
-#[test]
-fn rbac_allows_agents_reports_and_nothing_else() {
-    let mut fixture = fixture();
-    let right = fixture.right.take();
-    let attacker = &fixture.attacker;
+fn rbac_allows_agents_reports_and_nothing_else(attacker: &User) {
     let can = |args: &str| {
         let args: Vec<&str> = args.split(' ').collect();
         attacker
@@ -192,7 +190,6 @@ fn rbac_allows_agents_reports_and_nothing_else() {
             .status
             == 0
     };
-    drop(right);
     eventually("the right to get is gone", || {
         (!can("get schedextnodes --subresource=status")).then_some(())
     });

@@ -60,9 +60,26 @@ fn node(attacker: &User, patch: &Value) -> CommandOutput {
 }
 
 #[test]
-fn of_nodes_the_manager_writes_only_our_labels() {
+fn the_account_of_the_manager_is_limited_to_what_it_uses() {
     let fixture = fixture();
     let attacker = &fixture.attacker;
+    of_nodes_the_manager_writes_only_our_labels(attacker);
+    of_nodes_the_manager_writes_nothing_else(attacker);
+    the_manager_writes_daemonsets_of_schedexts(attacker);
+    the_manager_does_not_write_daemonsets_without_a_schedext(attacker);
+    no_daemonset_changes_its_owner(attacker);
+    the_manager_writes_the_status_and_not_the_spec(attacker);
+    rbac_allows_what_is_used_and_no_more(attacker);
+}
+
+#[test]
+fn of_pods_the_manager_writes_only_the_gate_of_schedulers() {
+    let fixture = fixture_with_pods();
+    of_pods_the_manager_writes_nothing_else(&fixture.attacker);
+    of_a_schedulers_pod_the_manager_writes_the_gate(&fixture.attacker);
+}
+
+fn of_nodes_the_manager_writes_only_our_labels(attacker: &User) {
     let label = |key: &str, value: Value| json!({"metadata": {"labels": {key: value}}});
     let ours = "sked.schedkit.io/owner";
     allowed(&node(attacker, &label(ours, json!("abc"))));
@@ -87,10 +104,7 @@ fn of_nodes_the_manager_writes_only_our_labels() {
     );
 }
 
-#[test]
-fn of_nodes_the_manager_writes_nothing_else() {
-    let fixture = fixture();
-    let attacker = &fixture.attacker;
+fn of_nodes_the_manager_writes_nothing_else(attacker: &User) {
     let spec = "may not change the spec of a Node";
     rejected(
         &node(attacker, &json!({"spec": {"unschedulable": true}})),
@@ -152,10 +166,7 @@ fn merge_into(object: &mut Value, patch: &Value) {
     }
 }
 
-#[test]
-fn the_manager_writes_daemonsets_of_schedexts() {
-    let fixture = fixture();
-    let attacker = &fixture.attacker;
+fn the_manager_writes_daemonsets_of_schedexts(attacker: &User) {
     allowed(&attacker.sends("create", &daemonset("mine", Some("mine"))));
     allowed(&change(
         attacker,
@@ -170,10 +181,7 @@ fn the_manager_writes_daemonsets_of_schedexts() {
     allowed(&attacker.runs(&["delete", "daemonset", "mine", "-n", ATTACKED]));
 }
 
-#[test]
-fn the_manager_does_not_write_daemonsets_without_a_schedext() {
-    let fixture = fixture();
-    let attacker = &fixture.attacker;
+fn the_manager_does_not_write_daemonsets_without_a_schedext(attacker: &User) {
     let written = "only DaemonSets whose controlling owner is a SchedExt";
     rejected(
         &attacker.sends("create", &daemonset("foreign", None)),
@@ -205,10 +213,7 @@ fn the_manager_does_not_write_daemonsets_without_a_schedext() {
     must(&["delete", "daemonset", "foreign", "-n", ATTACKED]);
 }
 
-#[test]
-fn no_daemonset_changes_its_owner() {
-    let fixture = fixture();
-    let attacker = &fixture.attacker;
+fn no_daemonset_changes_its_owner(attacker: &User) {
     allowed(&attacker.sends("create", &daemonset("mine", Some("mine"))));
     let other = json!({"metadata": {"ownerReferences": [reference("yours")]}});
     rejected(
@@ -222,10 +227,7 @@ fn no_daemonset_changes_its_owner() {
     );
 }
 
-#[test]
-fn the_manager_writes_the_status_and_not_the_spec() {
-    let fixture = fixture();
-    let attacker = &fixture.attacker;
+fn the_manager_writes_the_status_and_not_the_spec(attacker: &User) {
     let status = r#"{"status": {"observedGeneration": 1}}"#;
     let args = [
         "patch",
@@ -295,10 +297,7 @@ fn fixture_with_pods() -> Fixture {
 
 const GATE: &str = "sked.schedkit.io/Attached";
 
-#[test]
-fn of_a_schedulers_pod_the_manager_writes_the_gate() {
-    let fixture = fixture_with_pods();
-    let attacker = &fixture.attacker;
+fn of_a_schedulers_pod_the_manager_writes_the_gate(attacker: &User) {
     for status in ["True", "False", "Unknown"] {
         let patch = condition(GATE, status);
         allowed(&pod_status(attacker, "scheduler", "strategic", &patch));
@@ -336,10 +335,7 @@ fn of_a_schedulers_pod_the_manager_writes_the_gate() {
     ]);
 }
 
-#[test]
-fn of_pods_the_manager_writes_nothing_else() {
-    let fixture = fixture_with_pods();
-    let attacker = &fixture.attacker;
+fn of_pods_the_manager_writes_nothing_else(attacker: &User) {
     for name in ["half", "foreign"] {
         let written = pod_status(attacker, name, "strategic", &condition(GATE, "True"));
         rejected(&written, "is not one of them");
@@ -390,10 +386,7 @@ fn of_pods_the_manager_writes_nothing_else() {
     rejected(&attacker.runs(&args), "cannot patch");
 }
 
-#[test]
-fn rbac_allows_what_is_used_and_no_more() {
-    let fixture = fixture();
-    let attacker = &fixture.attacker;
+fn rbac_allows_what_is_used_and_no_more(attacker: &User) {
     let can = |args: &[&str]| {
         attacker
             .runs(&[&["auth", "can-i", "-q"], args].concat())
