@@ -30,7 +30,7 @@ const EMULATED: &[&str] = &["machine", "cluster"];
 const SUITE_LIMIT: Duration = Duration::from_secs(40 * 60);
 const LONG_SUITE_LIMIT: Duration = Duration::from_secs(120 * 60);
 /// What the gate's labs are made from.
-const PARTS: &[&str] = &["prepare", "--nodes", "2", "--kwok"];
+const PARTS: &[&str] = &["prepare", "--nodes", "2", "--kwok", "--signing", "sigstore"];
 const TOOLS: &[&str] = &["helm", "prometheus"];
 
 /// Everything that must be green before a change lands.
