@@ -25,7 +25,7 @@ fn holder() -> String {
 }
 
 fn leads(manager: &Manager) -> bool {
-    manager.log().contains("\"leading\"")
+    manager.log().contains("\"this manager is the leader\"")
 }
 
 fn image(name: &str) -> serde_json::Value {
