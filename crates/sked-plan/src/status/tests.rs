@@ -121,7 +121,7 @@ fn each_state_of_a_pod_has_its_reason() {
             ended(1, stall),
             Reason::Ejected,
             "Stall",
-            "Stall: it left a task waiting",
+            "Stall: it did not run a task in time",
         ),
         (
             ended(1, "libbpf: failed to open system Kconfig"),
