@@ -312,7 +312,7 @@ fn what_an_admission_policy_changes_in_our_daemonset_is_left_as_it_is() {
     let daemonset = format!("daemonset/a{round}");
     std::thread::sleep(Duration::from_secs(2));
     let version = cluster.field("mutated", &daemonset, "/metadata/generation");
-    let logged = manager.log().matches("it stays so").count();
+    let logged = manager.log().matches("it is not replaced again").count();
     assert_eq!(logged, 1, "{}", manager.log());
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(

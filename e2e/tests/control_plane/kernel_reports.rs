@@ -162,7 +162,7 @@ fn a_kernel_that_is_too_old_for_its_image_is_reported(fixture: &Fixture) {
     // The image of the other SchedExts does not exist: logged once.
     let unread = || {
         let log = fixture.manager.log();
-        log.matches("cannot be read, so which kernels").count()
+        log.matches("cannot be read, so its minimum kernel").count()
     };
     fixture.until("an image that does not exist is logged", || {
         (unread() > 0).then_some(())

@@ -51,7 +51,7 @@ impl Election<'_> {
 }
 
 fn leads(manager: &Manager) -> bool {
-    manager.log().contains("\"leading\"")
+    manager.log().contains("\"this manager is the leader\"")
 }
 
 /// A lease lasts a quarter of a minute, so the two that wait for its end do so at the same time.
