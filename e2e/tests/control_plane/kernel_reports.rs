@@ -207,8 +207,8 @@ impl Fixture {
             &format!("{}: {{security: plain-http}}\n", cluster.registry()),
         );
         let registries = format!("--registries={}", registries.display());
-        let watch = format!("--watch-namespaces={NAMESPACE}");
-        let manager = cluster.ready_manager(&["--read-images", &registries, &watch]);
+        // In all namespaces: a manager that watches some takes no scheduler for foreign.
+        let manager = cluster.ready_manager(&["--read-images", &registries]);
         Self { manager, cluster }
     }
 
