@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use lab::{Event, Lab, LabSpec, Topology};
 use serde_json::{Value, json};
 
-use crate::Manager;
+use crate::manager::Manager;
 use crate::program::labs;
 
 pub struct Cluster {
@@ -18,24 +18,24 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// A control plane of a test's own, with the CRDs and kwok nodes; for tests that stop its
-    /// services, elect leaders or install and uninstall sked.
+    /// A control plane of a test's own, with the CRDs and kwok; for tests that stop its services
+    /// or cannot share it otherwise.
     pub fn fresh(name: &str) -> Self {
-        let cluster = Self::bare(name);
+        let cluster = Self::up(&LabSpec {
+            kwok: true,
+            ..LabSpec::new(name, Topology::ControlPlane, &labs())
+        });
         cluster.install_crds();
         cluster
     }
 
-    /// The same without the CRDs.
+    /// A control plane with nothing in it: no CRDs, no kwok.
     pub fn bare(name: &str) -> Self {
-        Self::up(&LabSpec {
-            kwok: true,
-            ..LabSpec::new(name, Topology::ControlPlane, &labs())
-        })
+        Self::up(&LabSpec::new(name, Topology::ControlPlane, &labs()))
     }
 
-    pub fn up(order: &LabSpec) -> Self {
-        let lab = Lab::up(order, |event| match event {
+    pub fn up(spec: &LabSpec) -> Self {
+        let lab = Lab::up(spec, |event| match event {
             Event::Started { .. } | Event::Finished { .. } => println!("{event:?}"),
             Event::Ready { .. } | Event::Failed { .. } => {}
         });
@@ -55,6 +55,18 @@ impl Cluster {
             let named = format!("crd/{}", crd.metadata.name.unwrap());
             self.kubectl(&["wait", "--for=condition=Established", &named]);
         }
+    }
+
+    /// Applies `config/default` over the CRDs. No machine runs the manager's pod, and an agent's
+    /// pod is made for kwok nodes with the label `kubernetes.io/os: linux` only.
+    pub fn apply_config_default(&self) {
+        self.kubectl(&[
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "-k",
+            "config/default",
+        ]);
     }
 
     /// Runs kubectl at the top of the checkout.
@@ -123,6 +135,11 @@ impl Cluster {
     }
 
     #[track_caller]
+    pub fn has_reason(&self, namespace: &str, schedext: &str, kind: &str, reason: &str) -> bool {
+        self.condition(namespace, schedext, kind)["reason"] == reason
+    }
+
+    #[track_caller]
     pub fn apply(&self, object: &Value) {
         let args = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
         self.must_send(&args, object);
@@ -174,7 +191,7 @@ impl Cluster {
         self.apply(&schedext(namespace, name, spec));
     }
 
-    /// A Node object without a machine.
+    /// A Node object without a machine, and without kwok.
     #[track_caller]
     pub fn node_object(&self, name: &str, labels: &Value) {
         self.apply(&json!({
@@ -223,22 +240,54 @@ impl Cluster {
         Manager::start(command, kubeconfig, args, &self.folder)
     }
 
-    /// Everything that is not in a namespace of a test's own: what a test must leave as it was.
+    /// The resource versions of objects (`kind/name`) in this namespace: equal when nobody wrote
+    /// them.
+    #[track_caller]
+    pub fn versions(&self, namespace: &str, objects: &[&str]) -> Vec<Value> {
+        let version = |what: &&str| self.field(namespace, what, "/metadata/resourceVersion");
+        objects.iter().map(version).collect()
+    }
+
+    /// What a test must leave as it found it: one row `Kind namespace/name` for each object that
+    /// matters to others, with the owner label of a Node. Left out is what is being deleted, what is
+    /// in a namespace that is being deleted, and what Kubernetes makes for itself.
     pub fn inventory(&self) -> BTreeSet<String> {
-        let kinds = "namespaces,nodes,customresourcedefinitions,clusterroles,clusterrolebindings,\
-                     validatingadmissionpolicies,validatingadmissionpolicybindings,\
-                     validatingwebhookconfigurations,mutatingwebhookconfigurations,priorityclasses";
-        // A namespace that is being deleted is as good as gone.
-        let row = "{range .items[*]}{.kind}/{.metadata.name} {.metadata.deletionTimestamp}\
-                   {.metadata.labels['sked\\.schedkit\\.io/owner']}{'\\n'}{end}";
-        let rows = self.kubectl(&["get", kinds, "-o", &format!("jsonpath={row}")]);
-        let rows = rows.lines().filter(|row| {
-            let deleting = row
-                .split_once(' ')
-                .is_some_and(|(_, more)| !more.is_empty());
-            !(row.starts_with("Namespace/") && deleting)
-        });
-        rows.map(|row| row.trim().to_owned()).collect()
+        let mut rows = self.rows(
+            "namespaces,nodes,customresourcedefinitions,clusterroles,clusterrolebindings,\
+             validatingadmissionpolicies,validatingadmissionpolicybindings,\
+             mutatingadmissionpolicies,mutatingadmissionpolicybindings,\
+             validatingwebhookconfigurations,mutatingwebhookconfigurations,priorityclasses,\
+             daemonsets,deployments,roles,rolebindings,serviceaccounts,resourcequotas",
+        );
+        let has_crds = rows
+            .iter()
+            .any(|(row, _)| row.ends_with("/schedextnodes.sked.schedkit.io"));
+        if has_crds {
+            rows.extend(self.rows("schedexts,schedextnodes"));
+        }
+        let deleted = rows.iter().filter(|(_, deleted)| *deleted);
+        let namespaces = deleted
+            .filter_map(|(row, _)| row.strip_prefix("Namespace /"))
+            .chain(["kube-system", "kube-public", "kube-node-lease"]);
+        let namespaces: Vec<String> = namespaces.map(|name| format!(" {name}/")).collect();
+        let stays = |row: &str| {
+            let own = row.starts_with("ServiceAccount ") && row.ends_with("/default");
+            !own && !namespaces.iter().any(|name| row.contains(name))
+        };
+        let rows = rows.iter().filter(|(row, deleted)| !deleted && stays(row));
+        rows.map(|(row, _)| row.clone()).collect()
+    }
+
+    /// All objects of these kinds, and whether each is being deleted.
+    fn rows(&self, kinds: &str) -> Vec<(String, bool)> {
+        let row = "jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} \
+                   {.metadata.labels['sked\\.schedkit\\.io/owner']}\
+                   {'\\t'}{.metadata.deletionTimestamp}{'\\n'}{end}";
+        let rows = self.kubectl(&["get", kinds, "-A", "-o", row]);
+        rows.lines()
+            .filter_map(|row| row.split_once('\t'))
+            .map(|(row, deleted)| (row.trim().to_owned(), !deleted.is_empty()))
+            .collect()
     }
 }
 

@@ -16,12 +16,16 @@
 )]
 
 pub mod alert_rules;
+mod api_counters;
+pub mod bench;
 pub mod cluster;
 pub mod containerd;
+pub mod kwok;
 pub mod lab_process;
 pub mod machine;
 pub mod manager;
 pub mod measurement;
+pub mod node_agent;
 pub mod node_cluster;
 pub mod nodes;
 pub mod podman;
@@ -36,6 +40,7 @@ pub mod tcp_proxy;
 pub mod wait;
 
 pub use cluster::Cluster;
+pub use kwok::KwokNodes;
 pub use machine::{Machine, machine};
 pub use manager::Manager;
 pub use node_cluster::NodeCluster;
@@ -44,4 +49,4 @@ pub use port_forward::PortForward;
 pub use registries::{Registries, registries};
 pub use shared::{Shared, control_plane};
 pub use tcp_proxy::TcpProxy;
-pub use wait::eventually;
+pub use wait::{eventually, eventually_or};

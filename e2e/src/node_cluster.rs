@@ -8,13 +8,15 @@ use std::time::Instant;
 
 use lab::cache::Cache;
 use lab::operator;
-use lab::parts::install_tool::{self, InstallTool};
+use lab::parts::helm;
 use lab::progress::Reporter;
 use lab::{LabSpec, Node, Topology};
 use serde_json::{Value, json};
 
+use crate::cluster::Cluster;
+use crate::port_forward::PortForward;
+use crate::program;
 use crate::wait::{NODE_TIMEOUT, eventually_or};
-use crate::{Cluster, PortForward, program};
 
 pub const NAMESPACE: &str = "default";
 /// The namespace of sked itself.
@@ -33,7 +35,7 @@ pub struct NodeCluster {
     cluster: Cluster,
     /// sked's image as the nodes name it.
     pub image: String,
-    order: Order,
+    spec: LabSpec,
 }
 
 /// A pod of a scheduler: equal while neither the pod was replaced nor its container restarted.
@@ -47,22 +49,22 @@ pub struct SchedulerPod {
 impl NodeCluster {
     /// Boots nodes with a kernel of this series, and pushes an image of this sked to the registry.
     pub fn up(name: &str, kernel: &str, nodes: u8, sked: &Path) -> Self {
-        let order = LabSpec {
+        let spec = LabSpec {
             nodes,
             kernel: kernel.to_owned(),
             ..LabSpec::new(name, Topology::Cluster, &program::labs())
         };
-        Self::boot(order, sked)
+        Self::boot(spec, sked)
     }
 
     /// The same for any lab that has Kubernetes and nodes.
-    pub fn boot(order: Order, sked: &Path) -> Self {
-        let cluster = Cluster::up(&order);
+    pub fn boot(spec: LabSpec, sked: &Path) -> Self {
+        let cluster = Cluster::up(&spec);
         let image = operator::push(cluster.lab(), sked, "test").unwrap();
         Self {
             cluster,
             image,
-            order,
+            spec,
         }
     }
 
@@ -96,8 +98,8 @@ impl NodeCluster {
     #[track_caller]
     pub fn helm(&self, args: &[&str]) {
         let quiet = Reporter::new(std::io::sink());
-        let cache = Cache::new(self.order.cache.clone());
-        let program = install_tool::make(&cache, InstallTool::Helm, &quiet).unwrap();
+        let cache = Cache::new(self.spec.cache.clone());
+        let program = helm::make(&cache, &quiet).unwrap();
         let home = tempfile::tempdir().unwrap();
         let mut helm = Command::new(program);
         helm.current_dir(program::tree())

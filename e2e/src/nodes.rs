@@ -31,9 +31,14 @@ pub struct SharedNodes {
 pub fn nodes() -> SharedNodes {
     static CLUSTER: OnceLock<NodeCluster> = OnceLock::new();
     let boot = || {
+        let begin = Instant::now();
+        let step = |done: &str| println!("{done} after {:.1} s", begin.elapsed().as_secs_f64());
         let cluster = NodeCluster::up("e2e-nodes", DEFAULT_KERNEL, 2, &program::sked());
+        step("the nodes are ready");
         cluster.install_schedctl(NODES[1]);
+        step("schedctl is installed");
         cluster.deploy();
+        step("sked is deployed");
         cluster
     };
     let mut nodes = None;

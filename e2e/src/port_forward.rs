@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use crate::Cluster;
+use crate::cluster::Cluster;
 
 /// Ends when dropped.
 pub struct PortForward {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::Cluster;
-use crate::wait::{NODE_TIMEOUT, eventually_or};
+use crate::cluster::Cluster;
+use crate::wait::{TIMEOUT, eventually_or};
 
 /// A test's turn on a shared cluster. When it ends, the cluster must be as it was: namespaces that
 /// were made through it are deleted here, anything else that is left or missing fails the test.
@@ -13,30 +13,48 @@ pub struct Shared {
     cluster: &'static Cluster,
     before: BTreeSet<String>,
     namespaces: Mutex<Vec<String>>,
-    _turn: MutexGuard<'static, ()>,
+    /// Gets the inventory when a test has left the cluster as it found it.
+    turn: MutexGuard<'static, Option<BTreeSet<String>>>,
 }
 
-/// The control plane of this suite, with the CRDs and kwok nodes.
+/// The control plane of this suite, with kwok and everything of `config/default`: CRDs, roles,
+/// admission policies, the DaemonSet of node agents. No manager runs; tests start their own.
 pub fn control_plane() -> Shared {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-    Shared::new(|| CLUSTER.get_or_init(|| Cluster::fresh("e2e-control-plane")))
+    static TURN: Mutex<Option<BTreeSet<String>>> = Mutex::new(None);
+    let mut turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let cluster = CLUSTER.get_or_init(|| {
+        let cluster = Cluster::fresh("e2e-control-plane");
+        cluster.apply_config_default();
+        cluster
+    });
+    let before = turn.take().unwrap_or_else(|| cluster.inventory());
+    Shared::begin(cluster, before, turn)
 }
 
 impl Shared {
-    /// A turn on a cluster that a suite holds in a static of its own.
+    /// A turn on a cluster that a suite holds in a static of its own; `cluster` may change it first.
     pub fn new(cluster: impl FnOnce() -> &'static Cluster) -> Self {
-        static TURN: Mutex<()> = Mutex::new(());
+        static TURN: Mutex<Option<BTreeSet<String>>> = Mutex::new(None);
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let cluster = cluster();
+        Self::begin(cluster, cluster.inventory(), turn)
+    }
+
+    fn begin(
+        cluster: &'static Cluster,
+        before: BTreeSet<String>,
+        turn: MutexGuard<'static, Option<BTreeSet<String>>>,
+    ) -> Self {
         Self {
             cluster,
-            before: cluster.inventory(),
+            before,
             namespaces: Mutex::default(),
-            _turn: turn,
+            turn,
         }
     }
 
-    /// Makes a namespace that goes with the turn.
+    /// Makes a namespace that is deleted at the end of the turn.
     #[track_caller]
     pub fn namespace(&self, name: &str) {
         self.cluster.kubectl(&["create", "namespace", name]);
@@ -56,32 +74,32 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let namespaces = self
             .namespaces
-            .lock()
+            .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        for namespace in &*namespaces {
-            let args = [
-                "delete",
-                "namespace",
-                namespace,
-                "--wait=false",
-                "--ignore-not-found",
-            ];
+        if !namespaces.is_empty() {
+            let args = ["delete", "namespace", "--wait=false", "--ignore-not-found"];
+            let names = namespaces.iter().map(String::as_str);
+            let args: Vec<&str> = args.into_iter().chain(names).collect();
             self.cluster.run(&args);
         }
-        // A test that failed has no chance to clean up; the next one is told by its own check.
+        // A test that failed may leave something behind: it is part of what the next one finds.
         if std::thread::panicking() {
             return;
         }
-        let difference = || {
-            let now = self.cluster.inventory();
-            let difference = self.before.symmetric_difference(&now);
-            difference.cloned().collect::<Vec<_>>()
+        let mut now = BTreeSet::new();
+        let difference = |now: &BTreeSet<String>| {
+            let rows = self.before.symmetric_difference(now);
+            rows.cloned().collect::<Vec<_>>().join("\n")
         };
         eventually_or(
             "the test leaves the cluster as it found it",
-            NODE_TIMEOUT,
-            || difference().is_empty().then_some(()),
-            || difference().join("\n"),
+            TIMEOUT,
+            || {
+                now = self.cluster.inventory();
+                difference(&now).is_empty().then_some(())
+            },
+            || difference(&self.cluster.inventory()),
         );
+        *self.turn = Some(now);
     }
 }

@@ -9,7 +9,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::Cluster;
+use crate::cluster::Cluster;
 
 #[derive(Clone)]
 pub struct TcpProxy {

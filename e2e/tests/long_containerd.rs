@@ -3,7 +3,7 @@
 
 #![cfg(test)]
 
-use schedkit_runtime::{Progress, Pulled};
+use schedkit_runtime::{PullProgress, Pulled};
 use testkit::containerd::image::{ImageRecipe, Packing, layer};
 use testkit::containerd::{ContainerdFixture, REPOSITORY, registry, trusted};
 

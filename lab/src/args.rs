@@ -95,7 +95,6 @@ pub(crate) enum Verb {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Tool {
-    Kustomize,
     Helm,
     /// In the same folder as promtool.
     Prometheus,
@@ -118,9 +117,12 @@ pub(crate) struct SpecArgs {
     /// Simulate the kubelets of nodes with the label lab.schedkit.io/kwok=true.
     #[arg(long)]
     kwok: bool,
-    /// Provide cosign 2 and 3 and a private Sigstore.
+    /// Build scx_lab for arm64, too.
     #[arg(long)]
-    signing: bool,
+    arm64: bool,
+    /// Programs that sign and verify; cosign takes a quarter of an hour to build.
+    #[arg(long, value_enum, default_value_t = Signing::None, value_name = "PROGRAMS")]
+    signing: Signing,
 }
 
 #[derive(Debug, clap::Args)]
@@ -170,6 +172,7 @@ impl Args {
             kernel: args.kernel.clone(),
             schedulers: args.schedulers.clone(),
             kwok: args.kwok,
+            arm64: args.arm64,
             signing: args.signing,
             ..self.default_spec()
         }

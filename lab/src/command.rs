@@ -1,5 +1,5 @@
 //! Runs other programs to their end, and turns failure into an error with the end of their output.
-//! [`crate::service`] is for programs that keep running. No shell is involved.
+//! `service.rs` is for programs that keep running. No shell is involved.
 
 use std::fs::OpenOptions;
 use std::io;

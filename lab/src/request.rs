@@ -1,7 +1,7 @@
 //! What a test can ask of the supervisor of its lab: one JSON line through the control pipe, and
 //! one JSON line back on the supervisor's standard output.
 //!
-//! `running.rs` sends requests, `supervisor.rs` receives them, [`handle`] does the work.
+//! `running.rs` sends requests, `supervisor.rs` receives them, `handle` does the work.
 
 use std::time::Duration;
 

@@ -22,7 +22,7 @@ use crate::preflight;
 use crate::progress::Event;
 use crate::request::{Request, Response};
 use crate::service::StopSignal;
-use crate::signing::Cosign;
+use crate::signing::{Cosign, Sigstore};
 use crate::spec::LabSpec;
 use crate::state::{RunningLab, State};
 
@@ -129,10 +129,20 @@ impl Lab {
         Ok([REGISTRY.to_string(), REFERRERS.to_string()])
     }
 
-    /// cosign and the private Sigstore, with their files in the lab's state folder.
+    /// The lab's private Sigstore; its keys are in the lab's state folder.
+    pub fn sigstore(&self) -> Result<Sigstore, LabError> {
+        let tools = self.running.tools.as_ref();
+        let tools = tools.ok_or(LabError::NoTools("sigstore"))?;
+        let folder = self.state.path("sigstore");
+        Ok(Sigstore::open(&tools.sigstore, &folder)?)
+    }
+
+    /// Both editions of cosign; their files are in the lab's state folder.
     pub fn cosign(&self) -> Result<Cosign, LabError> {
-        let tools = self.running.tools.as_ref().ok_or(LabError::NoCosign)?;
-        Ok(Cosign::open(tools, &self.state.path("cosign"))?)
+        let tools = self.running.tools.as_ref();
+        let programs = tools.and_then(|tools| tools.cosign.as_ref());
+        let programs = programs.ok_or(LabError::NoTools("cosign"))?;
+        Ok(Cosign::open(programs, &self.state.path("cosign"))?)
     }
 
     /// Stops one of the lab's services (`etcd`, `kube-apiserver`, …) and returns when its process

@@ -7,7 +7,7 @@
 //! /etc/schedctl/config.toml     catalog, trust policy, the registry (plain HTTP)
 //! /etc/schedctl/trust.yaml      trusts the key below and no other
 //! /etc/schedctl/keys/lab.pem
-//! /etc/schedctl/catalog.json    scx_lab, and scx_bpfland where the registry holds it
+//! /etc/schedctl/catalog.json    scx_lab, and scx_bpfland if the registry holds it
 //! ```
 //!
 //! A fault of scx_lab is chosen by argument (`schedctl run scx_lab -- --fault stall --timeout 2s`)
@@ -26,7 +26,7 @@ use crate::spec::{LabSpec, Scheduler, Signing};
 use crate::topology::Topology;
 
 const NODE: &str = "node1";
-/// The repositories that are signed and put into the catalog, as far as the registry has them.
+/// The repositories that are signed and put into the catalog if the registry holds them.
 const SCHEDULERS: [&str; 2] = ["scx_lab", "scx_bpfland"];
 
 /// Dropping it ends its lab.
@@ -124,7 +124,7 @@ impl SchedctlHost {
     /// is signed and its images are not, as in the project's own releases.
     pub fn sign_all(&self, repository: &str) -> Result<(), SchedctlHostError> {
         let registry = self.registry();
-        let mut references = Vec::new();
+        let mut signed = BTreeSet::new();
         // Signatures have tags of their own, `sha256-…`.
         let tags = registry.tags(repository)?.into_iter();
         for tag in tags.filter(|tag| !tag.starts_with("sha256-")) {
@@ -136,15 +136,6 @@ impl SchedctlHost {
                 }
             }
         }
-        references.sort();
-        references.dedup();
-        let Some((first, more)) = references.split_first() else {
-            return Ok(());
-        };
-        // cosign signs several images in one run, and takes most of its time to start.
-        let more: Vec<_> = more.iter().map(String::as_str).collect();
-        self.cosign
-            .sign(Edition::V3, Form::Bundle, &self.key, first, &more)?;
         Ok(())
     }
 

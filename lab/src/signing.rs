@@ -3,16 +3,17 @@
 //!
 //! ```text
 //!   Cosign ── cosign 3, cosign 2 ──▶ sign and verify images in a registry, by key or keyless
-//!      └───── sigstore ────────────▶ Authority ─▶ Material: good and flawed bundles and signatures
-//!                                └─▶ KeyPair, signatures by key, what Go's regexp package matches
+//!   Sigstore ─┬─▶ Authority ─▶ Material: good and flawed bundles and signatures
+//!             └─▶ KeyPair, signatures by key, what Go's regexp package matches
 //! ```
 //!
 //! For end-to-end tests: start a lab with `signing` in its [`LabSpec`](crate::LabSpec) and call
-//! [`Lab::cosign`](crate::Lab::cosign). Whether a signature is good is decided by cosign, not here.
+//! [`Lab::sigstore`](crate::Lab::sigstore) or [`Lab::cosign`](crate::Lab::cosign). Whether a signature is good is decided by cosign, not here.
 
 pub mod authority;
 pub mod cosign;
 pub mod key;
+mod request;
 mod signer;
 mod sigstore;
 mod tools;
@@ -20,6 +21,7 @@ mod tools;
 pub use authority::{Authority, Material};
 pub use cosign::{Cosign, Verdict, verdict_of};
 pub use key::{Algorithm, Hash, KeyPair, Scheme, Signed, simple_payload, statement};
+pub use request::SigningError;
 pub use signer::{IDENTITY, ISSUER, Match, Signer};
-pub use sigstore::SigningError;
-pub use tools::{Edition, Form, Tools};
+pub use sigstore::{RegexpResult, Sigstore};
+pub use tools::{CosignPrograms, Edition, Form, Tools};

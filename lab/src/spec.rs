@@ -22,6 +22,30 @@ pub enum Scheduler {
     ScxBpfland,
 }
 
+/// Which programs that sign and verify a lab has.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signing {
+    #[default]
+    None,
+    /// The private Sigstore, which signs and makes flawed signatures; built in seconds.
+    Sigstore,
+    /// That, and cosign 2 and 3; built in a quarter of an hour.
+    Cosign,
+}
+
 /// When the supervisor is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -46,8 +70,9 @@ pub struct LabSpec {
     pub schedulers: Vec<Scheduler>,
     /// Whether kwok simulates the kubelets of labelled nodes; see [`crate::kwok`].
     pub kwok: bool,
-    /// Whether the lab has cosign 2 and 3 and a private Sigstore.
-    pub signing: bool,
+    /// Whether images for several platforms have one for arm64, which takes longer to build.
+    pub arm64: bool,
+    pub signing: Signing,
     /// Fixed port of the API server on this machine's loopback; default: any free port.
     pub api_port: Option<u16>,
     /// Fixed port of the registry on this machine's loopback; default: any free port.
@@ -72,6 +97,7 @@ impl LabSpec {
             kernel: DEFAULT_KERNEL.to_owned(),
             schedulers: vec![Scheduler::ScxLab],
             kwok: false,
+            arm64: false,
             signing: Signing::None,
             api_port: None,
             registry_port: None,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use crate::disk::ROOT_PARTITION;
@@ -14,12 +15,10 @@ use crate::state::State;
 
 const MEMORY: &str = "3G";
 
-/// Older than what QEMU can emulate, on purpose. With `max` a guest of QEMU 7.2 was seen to lose
-/// its flags register (a double fault with a pointer in EFLAGS, in the middle of plain kernel
-/// code, once in some fifty attachments). Which instruction is to blame was not found out, nor
-/// whether the newer QEMU of today does better; this processor leaves out the newest ones (ADX, BMI,
-/// AVX) and five-level paging, and nothing here needs them. `lab/on-emulated-nodes` is there because
-/// this may not be all of it.
+/// An old processor model, without ADX, BMI, AVX and five-level paging, which nothing here needs.
+/// With `max`, guests of QEMU 7.2 had a corrupt flags register in about one of fifty attachments (a
+/// double fault with a pointer in EFLAGS). The instruction that causes it is not known, nor whether a
+/// newer QEMU is affected, hence `lab/on-emulated-nodes`.
 const PROCESSOR: &str = "Nehalem";
 
 /// An emulated node boots in 10 s on an idle machine; two of them on a busy one take minutes.
@@ -49,31 +48,29 @@ pub fn start(
     // QEMU keeps a node's writes in unlinked files there, so nothing is left when it ends.
     qemu.current_dir(state.folder())
         .env("TMPDIR", state.folder());
-    qemu.args([
-        "-nodefaults",
-        "-display",
-        "none",
-        "-machine",
-        "q35",
-        "-cpu",
-        PROCESSOR,
-        "-smp",
-        "2",
-        "-m",
-        MEMORY,
-    ]);
+    qemu.args(["-nodefaults", "-display", "none", "-machine", "q35"]);
+    qemu.args(["-cpu", PROCESSOR, "-smp", "2", "-m", MEMORY]);
     qemu.arg("-accel").arg(accelerator);
     qemu.arg("-kernel")
         .arg(&parts.kernel.image)
         .arg("-append")
         .arg(kernel_command_line());
-    qemu.args(["-device", "nvme,serial=lab"]);
     let seed = state.path(&format!("{}.seed", node.name));
     let kubelet = parts.kubelet_disk.as_ref().unwrap_or(&seed);
-    for (index, disk) in [&parts.root_disk, &parts.kernel.disk, kubelet, &seed]
-        .into_iter()
-        .enumerate()
-    {
+    add_disks(
+        &mut qemu,
+        [&parts.root_disk, &parts.kernel.disk, kubelet, &seed],
+    );
+    add_network(&mut qemu, node.number);
+    add_serial_ports(&mut qemu, &node.name);
+    qemu.args(["-device", "virtio-rng-pci"]);
+    Ok(Service::start(&node.name, qemu, state.log(&node.name))?)
+}
+
+/// Disks on one NVMe controller; `guest/init` finds them by their namespace id, counted from one.
+fn add_disks(qemu: &mut Command, disks: [&PathBuf; 4]) {
+    qemu.args(["-device", "nvme,serial=lab"]);
+    for (index, disk) in disks.into_iter().enumerate() {
         let number = index + 1;
         let file = disk.display();
         qemu.arg("-drive").arg(format!(
@@ -82,7 +79,9 @@ pub fn start(
         qemu.arg("-device")
             .arg(format!("nvme-ns,drive=disk{number},nsid={number}"));
     }
-    let number = node.number;
+}
+
+fn add_network(qemu: &mut Command, number: u8) {
     qemu.arg("-netdev").arg(format!(
         "tap,id=net,ifname={},script=no,downscript=no",
         tap(number)
@@ -90,21 +89,19 @@ pub fn start(
     qemu.arg("-device").arg(format!(
         "virtio-net-pci,netdev=net,romfile=,mac=52:54:00:77:00:{number:02x}"
     ));
-    let name = &node.name;
+}
+
+/// The console, whose output is also the node's log, and the line for ssh without a network.
+fn add_serial_ports(qemu: &mut Command, name: &str) {
     qemu.arg("-chardev").arg(format!(
         "socket,id=console,path={name}.console,server=on,wait=off,logfile=logs/{name}.log,logappend=on"
     ));
-    qemu.args(["-serial", "chardev:console", "-device", "virtio-rng-pci"]);
+    qemu.args(["-serial", "chardev:console"]);
     qemu.arg("-chardev").arg(format!(
         "socket,id=line,path={name}.line,server=on,wait=off"
     ));
-    qemu.args([
-        "-device",
-        "virtio-serial-pci",
-        "-device",
-        "virtserialport,chardev=line,name=lab",
-    ]);
-    Ok(Service::start(name, qemu, state.log(name))?)
+    qemu.args(["-device", "virtio-serial-pci"]);
+    qemu.args(["-device", "virtserialport,chardev=line,name=lab"]);
 }
 
 /// The first process finds the seed's disk, which may appear a moment after the root's, unpacks it

@@ -11,6 +11,7 @@ mod cause;
 mod process;
 mod programs;
 mod summary;
+mod terminal;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +22,7 @@ use anyhow::{Context, bail, ensure};
 use process::{Background, Ended, run};
 use programs::{TestProgram, build};
 use summary::{Row, Summary};
+use terminal::println;
 
 /// Suites that boot nodes: they are run once more when the kernel of an emulated node panicked.
 const EMULATED: &[&str] = &["machine", "cluster"];
@@ -28,7 +30,7 @@ const EMULATED: &[&str] = &["machine", "cluster"];
 const SUITE_LIMIT: Duration = Duration::from_secs(40 * 60);
 const LONG_SUITE_LIMIT: Duration = Duration::from_secs(120 * 60);
 /// What the gate's labs are made from.
-const PARTS: &[&str] = &["prepare", "--nodes", "2", "--kwok"];
+const PARTS: &[&str] = &["prepare", "--nodes", "2", "--kwok", "--signing", "sigstore"];
 const TOOLS: &[&str] = &["helm", "prometheus"];
 
 /// Everything that must be green before a change lands.
@@ -278,12 +280,4 @@ impl Gate {
         }
         Ok(self.summary.rows.iter().all(|row| row.ended.success))
     }
-}
-
-#[expect(
-    clippy::print_stdout,
-    reason = "the gate is a program that reports on its standard output"
-)]
-fn println(text: &str) {
-    println!("{text}");
 }

@@ -12,22 +12,6 @@ use std::path::{Path, PathBuf};
 
 use crate::source_files;
 
-/// Crate roots that still have cycles. Remove an entry once its crate has none.
-const ALLOWED: &[&str] = &[
-    "crates/schedctl/src/main.rs",
-    "crates/schedkit-image/src/lib.rs",
-    "crates/sked-api/src/lib.rs",
-    "crates/sked-plan/src/lib.rs",
-    "crates/sked/benches/kernel/main.rs",
-    "crates/sked/src/main.rs",
-    "crates/sked/tests/faults/main.rs",
-    "crates/sked/tests/kernel_truth/main.rs",
-    "crates/sked/tests/monitored/main.rs",
-    "crates/sked/tests/two_kernels/main.rs",
-    "lab/src/lib.rs",
-    "xtask/src/main.rs",
-];
-
 /// Cargo makes a crate of each file that is directly in one of these folders.
 const ROOT_FOLDERS: &[&str] = &["tests", "benches", "examples"];
 
@@ -48,19 +32,11 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Vec<String>> {
             .display()
             .to_string();
         let cycles = cycles(&imports(&load(&file)));
-        match (cycles.is_empty(), ALLOWED.contains(&name.as_str())) {
-            (false, false) => problems.extend(cycles.iter().map(|cycle| {
-                let modules: Vec<String> = cycle.iter().map(display).collect();
-                format!(
-                    "{name}: these modules import each other: {}",
-                    modules.join(", ")
-                )
-            })),
-            (true, true) => problems.push(format!(
-                "{name}: has no import cycles any more: remove it from ALLOWED in xtask"
-            )),
-            (true, false) | (false, true) => {}
-        }
+        problems.extend(cycles.iter().map(|cycle| {
+            let modules: Vec<String> = cycle.iter().map(display).collect();
+            let modules = modules.join(", ");
+            format!("{name}: these modules import each other: {modules}")
+        }));
     }
     Ok(problems)
 }

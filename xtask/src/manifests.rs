@@ -21,12 +21,13 @@ struct Derived {
 
 /// All of them. A new one is one more line.
 fn derive(root: &Path) -> anyhow::Result<Vec<Derived>> {
-    let definition = sked_api::crd::schedext()?;
+    let schedext = sked_api::crd::schedext()?;
+    let schedextnode = sked_api::crd::schedextnode()?;
     let mut derived = vec![
-        crd::definition(&definition)?,
-        crd::definition(&sked_api::crd::schedextnode()?)?,
+        crd::definition(&schedext)?,
+        crd::definition(&schedextnode)?,
         crd::kustomization()?,
-        page::derive(&definition)?,
+        page::derive(&schedext, &schedextnode)?,
         access::page(root)?,
     ];
     derived.extend(access::roles());

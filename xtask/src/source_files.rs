@@ -24,15 +24,6 @@ const SKIPPED: &[&str] = &["target", ".git", ".lab", "node_modules"];
 /// Folders where a module must be at the path that its name implies.
 const WITHOUT_PATH_ATTRIBUTES: &[&str] = &["crates", "lab", "e2e"];
 
-/// Crates that still have `#[path]` attributes. Remove an entry once its crate has none.
-const PATH_ATTRIBUTES_ALLOWED: &[&str] = &[
-    "crates/schedctl",
-    "crates/schedkit-image",
-    "crates/sked",
-    "crates/sked-plan",
-    "lab",
-];
-
 pub(crate) fn check(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut problems = Vec::new();
     for file in files(root)? {
@@ -64,7 +55,7 @@ fn check_source(file: &Path, text: &str) -> Vec<String> {
     let has_attribute = text
         .lines()
         .any(|line| line.trim_start().starts_with("#[path"));
-    if has_attribute && is_below(WITHOUT_PATH_ATTRIBUTES) && !is_below(PATH_ATTRIBUTES_ALLOWED) {
+    if has_attribute && is_below(WITHOUT_PATH_ATTRIBUTES) {
         problems.push(format!(
             "{name}: put the module where its name implies, without #[path]"
         ));

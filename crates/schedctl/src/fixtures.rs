@@ -6,12 +6,16 @@ use schedkit_host::{Fact, SchedExt, SchedExtState};
 use schedkit_image::signature::waive;
 use schedkit_runtime::containerd::PodName;
 use schedkit_runtime::driver::Runtime;
-use schedkit_runtime::{Container, ContainerId, Launch, Record, ContainerState};
+use schedkit_runtime::{Container, ContainerId, ContainerState, Launch, Record};
 
 use crate::container::RuntimeContainer;
 use crate::sked::SkedPod;
 
-pub(crate) fn kernel(state: SchedExtState, ops: Option<&str>, enable_seq: Option<u64>) -> Fact<SchedExt> {
+pub(crate) fn kernel(
+    state: SchedExtState,
+    ops: Option<&str>,
+    enable_seq: Option<u64>,
+) -> Fact<SchedExt> {
     Fact::Known(SchedExt {
         state: Fact::Known(state),
         ops: ops.map_or(Fact::Absent, |ops| Fact::Known(ops.parse().unwrap())),

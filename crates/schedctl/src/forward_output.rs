@@ -44,8 +44,12 @@ impl<'a> OutputForwarder<'a> {
 
     pub(crate) fn write(&mut self, piece: OutputChunk<'_>) {
         let written = match (piece.stream, self.target) {
-            (OutputStream::Stdout, StdoutTarget::Stdout) => self.out.write(piece.bytes, &mut io::stdout()),
-            (OutputStream::Stdout, StdoutTarget::Stderr) => self.out.write(piece.bytes, &mut io::stderr()),
+            (OutputStream::Stdout, StdoutTarget::Stdout) => {
+                self.out.write(piece.bytes, &mut io::stdout())
+            }
+            (OutputStream::Stdout, StdoutTarget::Stderr) => {
+                self.out.write(piece.bytes, &mut io::stderr())
+            }
             (OutputStream::Stderr, _) => self.err.write(piece.bytes, &mut io::stderr()),
         };
         if written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {

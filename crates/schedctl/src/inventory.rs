@@ -36,9 +36,13 @@ pub(crate) async fn probe(endpoint: &Endpoint) -> Reachability {
     };
     let reach = match timeout(READ_TIMEOUT, ping).await {
         Ok(Ok(())) => Reachability::Reachable,
-        Ok(Err(DriverError::Unreachable { source, .. })) => Reachability::Unreachable(source.to_string()),
+        Ok(Err(DriverError::Unreachable { source, .. })) => {
+            Reachability::Unreachable(source.to_string())
+        }
         Ok(Err(error)) => Reachability::Unreachable(error.to_string()),
-        Err(_) => Reachability::Unreachable(format!("no answer within {} s", READ_TIMEOUT.as_secs())),
+        Err(_) => {
+            Reachability::Unreachable(format!("no answer within {} s", READ_TIMEOUT.as_secs()))
+        }
     };
     tracing::debug!(
         "{runtime} at {}: {reach:?} after {:?}",

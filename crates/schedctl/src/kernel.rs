@@ -6,10 +6,10 @@ use std::io;
 use std::time::Duration;
 
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, HostRoot, WatchIntervals, SchedExt, SchedExtState, Watch, struct_ops};
+use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState, Watch, WatchIntervals, struct_ops};
 
 /// Uevents arrive within milliseconds; polling is for where they cannot be received.
-const PACE: Pace = WatchIntervals {
+const INTERVALS: WatchIntervals = WatchIntervals {
     poll: Duration::from_millis(250),
     settle: Duration::from_millis(5),
 };
@@ -113,7 +113,7 @@ impl KernelMonitor {
     }
 
     fn watch(&self) -> Watch {
-        Watch::open(self.0.clone(), PACE)
+        Watch::open(self.0.clone(), INTERVALS)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use schedkit_host::{Fact, HostRoot, SchedExt};
-use schedkit_runtime::{DriverError, ContainerState};
+use schedkit_runtime::{ContainerState, DriverError};
 
 use crate::container::RuntimeContainer;
 use crate::inventory::{list, list_both};
@@ -89,7 +89,10 @@ impl Observed {
     pub(crate) fn leftovers(&self) -> impl Iterator<Item = &RuntimeContainer> {
         let fallback = self.trial.as_ref().and_then(|trial| trial.before.as_ref());
         self.containers.iter().filter(move |one| {
-            let stopped = matches!(one.container.state, ContainerState::Created | ContainerState::Exited(_));
+            let stopped = matches!(
+                one.container.state,
+                ContainerState::Created | ContainerState::Exited(_)
+            );
             stopped && fallback != Some(&one.container.id)
         })
     }

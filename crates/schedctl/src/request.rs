@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use schedctl_args::args::{self, Args, Shell};
 use schedkit_core::{SchedulerName, ops_name};
-use schedkit_image::sanitize_FIXME;
+use schedkit_image::foreign;
 use schedkit_runtime::ContainerId;
 
 pub(crate) use start::{

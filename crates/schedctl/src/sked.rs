@@ -8,7 +8,7 @@ use std::time::Duration;
 use schedkit_core::sanitize::brief;
 use schedkit_host::{Fact, HostRoot, SchedExt, struct_ops};
 use schedkit_runtime::DriverError;
-use schedkit_runtime::containerd::{PodContainer, PodName, PodContainerQuery, pod_containers};
+use schedkit_runtime::containerd::{PodContainer, PodContainerQuery, PodName, pod_containers};
 use schedkit_runtime::driver::Runtime;
 use tokio::time::timeout;
 

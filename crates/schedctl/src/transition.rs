@@ -135,7 +135,10 @@ mod tests {
         assert_eq!(summary(&off, &coming), "");
         assert_eq!(summary(&coming, &on), "+lab 4");
         assert_eq!(summary(&on, &going), "-lab 4");
-        assert_eq!(summary(&going, &kernel(SchedExtState::Disabled, None, Some(4))), "");
+        assert_eq!(
+            summary(&going, &kernel(SchedExtState::Disabled, None, Some(4))),
+            ""
+        );
     }
 
     #[test]

@@ -1,22 +1,25 @@
-//! Conditions and their reasons: few types, each reason documented.
-//!
-//! `docs/crd.md` repeats these words; alerts and scripts rely on them.
+//! Condition types and reasons with their meanings. Alerts and scripts rely on the names;
+//! `docs/crd.md` lists all of them with the same texts.
 
-/// What a condition is about.
+/// The type of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConditionType {
-    /// Every wanted node runs the scheduler, by its kernel's word. Computed from the others.
     Ready,
-    /// A change is on its way to the nodes.
     Progressing,
-    /// Something is wrong that does not mend itself.
     Degraded,
-    /// Some nodes belong to another SchedExt, or run a scheduler of somebody else's.
     Conflicted,
 }
 
 impl ConditionType {
-    /// As the API says it.
+    /// In the order in which a status has them.
+    pub const ALL: [Self; 4] = [
+        Self::Ready,
+        Self::Progressing,
+        Self::Degraded,
+        Self::Conflicted,
+    ];
+
+    /// The value in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ready => "Ready",
@@ -25,83 +28,60 @@ impl ConditionType {
             Self::Conflicted => "Conflicted",
         }
     }
+
+    /// What it means that the condition is true.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Ready => {
+                "The kernel of every node that the SchedExt owns runs the scheduler. It is computed \
+                 from the other conditions and from the kernels, and is Unknown while a kernel is."
+            }
+            Self::Progressing => "A change is being rolled out to the nodes.",
+            Self::Degraded => "Something is wrong that does not resolve itself.",
+            Self::Conflicted => {
+                "Some selected nodes belong to another SchedExt, or run a foreign scheduler."
+            }
+        }
+    }
 }
 
-/// Why a condition is as it is, or what is wrong on a node. The order is that of importance: of
-/// several that are true, a condition names the first.
+/// The reason of a condition, or of a problem on a node. The order is that of importance: of several
+/// reasons that apply, a condition has the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// The spec asks for something that cannot be: the API server refuses the DaemonSet, or
-    /// admission was passed by. Change the spec.
     InvalidSpec,
-    /// The namespace is being deleted, so nothing can be made in it. The SchedExt goes with it.
     NamespaceTerminating,
-    /// A DaemonSet that is needed has a name that somebody else's has. Rename one of the two.
     NameConflict,
-    /// sked may not write the DaemonSet: its role, or a policy of the cluster, forbids it.
     NotAllowed,
-    /// The namespace's quota leaves no room. Raise it.
     QuotaExceeded,
-    /// The API server did not take a write, for now. It is tried again.
     ApplyFailed,
-    /// The cluster refuses the scheduler's pods, mostly Pod Security or a quota: the namespace must
-    /// allow privileged pods.
     PodsRefused,
-    /// A node cannot get the image.
     ImageError,
-    /// A node's kernel threw the scheduler out: for a stall, an error, or because somebody pressed
-    /// SysRq-S. The problems name the kind, the message has the kernel's words.
     Ejected,
-    /// The scheduler ended on a node, or could not be loaded: the message has its last words, in the
-    /// kernel's terms where they tell a reason.
     SchedulerEnded,
-    /// A node's kernel does not run the scheduler any more, although its process is still there. Why
-    /// is told when the process ends.
     Detached,
-    /// The scheduler has run on a node for a minute and its kernel has not attached it.
     NotAttached,
-    /// A node could not start the scheduler's container.
     ContainerError,
-    /// A node refused or evicted the pod.
     PodFailed,
-    /// A pod waits for room on its node, or for another scheduler to leave it.
     PodPending,
-    /// A node's kernel is older than what the image asks for in its label
-    /// `org.schedkit.scheduler.kernel.min-version`, and does not run the scheduler (yet). Told only
-    /// by a manager with `--read-images`; the node is not left out.
     KernelTooOld,
-    /// A DaemonSet waits until contested nodes say who owns them.
     WaitingForClaims,
-    /// A DaemonSet of a name that is needed is being deleted.
     WaitingForDeletion,
-    /// Nodes are on their way to what the spec says.
     RollingOut,
-    /// A node that it asks for runs a scheduler that sked did not start. It is left alone; the node
-    /// comes back by itself when that one ends.
     ForeignScheduler,
-    /// Another SchedExt has nodes that this one asks for: by priority, or because it was there
-    /// first.
     OwnedByOther,
-    /// The kernel of a node that it asks for has no sched_ext: the node is left out.
     UnsupportedKernel,
-    /// A node that it asks for had a scheduler taken off after failures: the node is left out.
     Quarantined,
-    /// No node is meant.
     NoNodes,
-    /// What the kernel of a node says is not known: no agent reports it, or its report may be old.
     NoKernelReport,
-    /// Every wanted node's kernel says that it runs the scheduler.
     Attached,
-    /// Every node has what the spec says.
     UpToDate,
-    /// Nothing is wrong.
     AsExpected,
-    /// Nobody else has a node that this one asks for.
     NoConflict,
 }
 
 impl Reason {
-    /// All of them, in their order.
+    /// In the order of importance.
     pub const ALL: [Self; 29] = [
         Self::InvalidSpec,
         Self::NamespaceTerminating,
@@ -134,7 +114,7 @@ impl Reason {
         Self::NoConflict,
     ];
 
-    /// As the API says it.
+    /// The value in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InvalidSpec => "InvalidSpec",
@@ -169,8 +149,112 @@ impl Reason {
         }
     }
 
-    /// Whether it is wrong and does not mend itself.
+    /// A sentence for the documentation.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::InvalidSpec => {
+                "The spec asks for something impossible: the API server rejects the DaemonSet, or \
+                 the spec could not be parsed. Correct the spec."
+            }
+            Self::NamespaceTerminating => {
+                "The namespace is being deleted, so nothing can be created in it. The SchedExt is \
+                 deleted with it."
+            }
+            Self::NameConflict => {
+                "Another object has the name of a DaemonSet that is needed. Rename one of the \
+                 two."
+            }
+            Self::NotAllowed => {
+                "sked may not write the DaemonSet: its role or a policy of the cluster forbids \
+                 it."
+            }
+            Self::QuotaExceeded => "The quota of the namespace is exhausted. Raise it.",
+            Self::ApplyFailed => {
+                "The API server did not accept a write, for now. sked tries again."
+            }
+            Self::PodsRefused => {
+                "The cluster rejects the scheduler's pods, usually because of Pod Security or a \
+                 quota: the namespace must permit privileged pods."
+            }
+            Self::ImageError => "A node cannot pull the image.",
+            Self::Ejected => {
+                "A node's kernel ejected the scheduler: because of a stall or an error, or \
+                 because somebody pressed SysRq-S. `problems` has the kind of exit, the message \
+                 has the kernel's text."
+            }
+            Self::SchedulerEnded => {
+                "The scheduler ended on a node, or could not be loaded. The message has its final \
+                 output, and the kernel's exit reason if there is one."
+            }
+            Self::Detached => {
+                "A node's kernel does not run the scheduler any more, although its process still \
+                 runs. The cause is reported when the process exits."
+            }
+            Self::NotAttached => {
+                "The scheduler has run on a node for a minute, and the kernel has not attached \
+                 it."
+            }
+            Self::ContainerError => "A node could not start the scheduler's container.",
+            Self::PodFailed => "A node rejected or evicted the pod.",
+            Self::PodPending => {
+                "A pod waits for resources on its node, or for another scheduler to leave it."
+            }
+            Self::KernelTooOld => {
+                "A node's kernel is older than the image's label \
+                 `org.schedkit.scheduler.kernel.min-version`, and does not run the scheduler \
+                 (yet). Only a manager with `--read-images` reports it; the node is not excluded."
+            }
+            Self::WaitingForClaims => {
+                "A DaemonSet waits until contested nodes are labelled with their owner."
+            }
+            Self::WaitingForDeletion => "A DaemonSet whose name is needed is being deleted.",
+            Self::RollingOut => "Some nodes do not have what the spec says yet.",
+            Self::ForeignScheduler => {
+                "A selected node runs a scheduler that sked did not start. sked does not stop it, \
+                 and uses the node again when it has ended."
+            }
+            Self::OwnedByOther => {
+                "Another SchedExt owns selected nodes: it has a higher priority, or was there \
+                 first."
+            }
+            Self::UnsupportedKernel => {
+                "The kernel of a selected node has no sched_ext: the node is excluded."
+            }
+            Self::Quarantined => {
+                "A selected node has the label `sked.schedkit.io/owner=quarantined`: the node is \
+                 excluded. Reserved: this version of sked does not set that label."
+            }
+            Self::NoNodes => "The SchedExt selects no node.",
+            Self::NoKernelReport => {
+                "The state of a node's kernel is unknown: no agent reports it, or its report may \
+                 be outdated."
+            }
+            Self::Attached => "The kernel of every owned node runs the scheduler.",
+            Self::UpToDate => "Every node has what the spec says.",
+            Self::AsExpected => "Nothing is wrong.",
+            Self::NoConflict => {
+                "No selected node belongs to another SchedExt or runs a foreign scheduler."
+            }
+        }
+    }
+
+    /// Whether it is wrong and does not resolve itself.
     pub fn is_degraded(self) -> bool {
         self <= Self::PodFailed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_reasons_are_listed_in_order_and_have_a_meaning() {
+        assert!(Reason::ALL.is_sorted());
+        assert_eq!(Reason::ALL.last(), Some(&Reason::NoConflict));
+        for reason in Reason::ALL {
+            assert_eq!(format!("{reason:?}"), reason.as_str());
+            assert!(reason.meaning().ends_with('.'), "{reason:?}");
+        }
     }
 }

@@ -1,20 +1,21 @@
-//! The labels and names that others rely on.
+//! Labels and names that other programs rely on.
 
-/// On DaemonSets and their pods: the operator made it.
+/// On DaemonSets and their pods: created by sked.
 pub const MANAGED_BY: (&str, &str) = ("managed-by", "sked-controller");
-/// On pods, and what a DaemonSet selects by: the DaemonSet's name.
+/// On pods, and the selector of a DaemonSet: the DaemonSet's name.
 pub const NAME: &str = "name";
-/// On pods: this one wants to be the kernel's scheduler. The safety net's anti-affinity goes by it.
+/// On pods of schedulers: the pods' anti-affinity selects by it.
 pub const ROOT_SCHEDULER: (&str, &str) = ("sked.schedkit.io/root-scheduler", "true");
-/// On nodes: who may run a scheduler there.
+/// On nodes: the owner, or one of [`RESERVED`].
 pub const OWNER: &str = "sked.schedkit.io/owner";
 /// The scheduler's container.
 pub const CONTAINER: &str = "scx";
-/// What [`OWNER`] says of a node where no scheduler of ours may run: its kernel has no sched_ext,
-/// somebody else's scheduler is attached, or ours was taken off after failures.
+/// Values of [`OWNER`] on nodes where no scheduler of sked's may run: the kernel has no sched_ext, it
+/// runs a foreign scheduler, or the node is quarantined. `quarantined` is reserved: this version
+/// respects it and never sets it.
 pub const RESERVED: [&str; 3] = ["unsupported", "foreign", "quarantined"];
 
-/// Of a scheduler's pod, and its readiness gate: the node's kernel says that this scheduler runs.
+/// The readiness gate of schedulers' pods, and its condition: the node's kernel runs this scheduler.
 pub const ATTACHED_GATE: &str = "sked.schedkit.io/Attached";
-/// On the pods of the node agents: whose readiness tells whether a report can be believed.
+/// On pods of node agents: a report is trusted only while its agent is ready.
 pub const NODE_AGENT: (&str, &str) = ("app.kubernetes.io/component", "node-agent");

@@ -1,12 +1,13 @@
-//! What is said to sked and what it says back: the resource `SchedExt`, and what the
-//! nodes' kernels say: `SchedExtNode`.
+//! The API of sked: the resource `SchedExt`, and `SchedExtNode`, in which node agents report the
+//! state of their kernels.
 //!
-//! Types only, so that a planner, a tool or a test can hold one without a client. The words that
-//! other programs rely on (labels, conditions, reasons) are here and nowhere else, and so is what
-//! the API server refuses ([`crd`]).
+//! This crate has types only, so that a planner, a tool or a test can use them without a client.
+//! Labels, condition types and reasons, on which other programs rely, are defined only here, and so
+//! are the CRDs with their validation rules ([`crd`]).
 
 pub mod condition;
 pub mod crd;
+pub mod env_var;
 pub mod label;
 pub mod node;
 pub mod pool;
@@ -14,7 +15,8 @@ pub mod schedext;
 pub mod status;
 
 pub use condition::{ConditionType, Reason};
+pub use env_var::EnvVar;
 pub use node::{SchedExtNode, SchedExtNodeSpec, SchedExtNodeStatus};
 pub use pool::Pool;
-pub use schedext::{EnvVar, NodeRules, PullPolicy, Rollout, SchedExt, SchedExtSpec};
+pub use schedext::{NodeRules, PullPolicy, Rollout, SchedExt, SchedExtSpec};
 pub use status::{Counts, PoolStatus, Problem, SchedExtStatus};

@@ -1,17 +1,16 @@
-//! `kind: SchedExtNode`: what one node's kernel says. The node's agent writes it, and nobody else;
-//! the manager only reads it.
+//! `kind: SchedExtNode`: the report of a node agent about the state of its node's kernel. Only the
+//! agent writes it; the manager reads it.
 //!
-//! It has the node's name, is owned by the Node (with which it goes) and asks for nothing: all of
-//! it is status. It is written when something changed, so a report says nothing about its own age:
-//! whether it can still be believed is told by the agent's pod (ready or not), by the boot id and
-//! by the owner's uid.
+//! It has the node's name, is owned by the Node (and deleted with it), and has only a status. It is
+//! written when something changed, so its age means nothing: whether it can be trusted follows from
+//! the readiness of the agent's pod, from the boot id and from the owner's uid.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Nothing is asked of a node.
+/// Empty: a SchedExtNode has only a status.
 #[derive(
     CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, JsonSchema,
 )]
@@ -19,7 +18,7 @@ use serde::{Deserialize, Serialize};
     group = "sked.schedkit.io",
     version = "v1",
     kind = "SchedExtNode",
-    doc = "What one node's kernel says about its scheduler.",
+    doc = "The state of a node's kernel, reported by the node's agent.",
     shortname = "sxn",
     category = "schedkit",
     status = "SchedExtNodeStatus",
@@ -36,40 +35,40 @@ use serde::{Deserialize, Serialize};
 )]
 pub struct SchedExtNodeSpec {}
 
-/// What the kernel said when the agent looked last. What could not be read is absent.
+/// The state that the agent read last. A value that could not be read is missing.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SchedExtNodeStatus {
-    /// What `uname -r` prints.
+    /// The output of `uname -r`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_release: Option<String>,
-    /// Another one after each start of the machine: the same as the Node's bootID.
+    /// Changes with each boot; the same as the Node's bootID.
     #[serde(rename = "bootID", default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
     /// Whether the kernel has sched_ext.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supported: Option<bool>,
-    /// The kernel's own word: disabled, enabling, enabled or disabling; a later kernel may have
-    /// others.
+    /// The state as the kernel reports it: disabled, enabling, enabled or disabling; a later kernel
+    /// may have others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// The name of the scheduler that is attached, as the kernel has it.
+    /// The kernel's name of the attached scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<String>,
-    /// How often a scheduler was attached since the machine started.
+    /// How often a scheduler was attached since boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enable_seq: Option<i64>,
-    /// Whether all ordinary tasks are scheduled by it, or only those that ask.
+    /// Whether the scheduler runs all ordinary tasks, or only those that chose SCHED_EXT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch_all: Option<bool>,
-    /// Tasks that were refused.
+    /// How many tasks the scheduler rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nr_rejected: Option<i64>,
-    /// Since when state, ops and enableSeq have been so, by the node's clock, as far as an agent saw
-    /// it.
+    /// Since when state, ops and enableSeq have had these values, by the node's clock, as far as an
+    /// agent observed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<MicroTime>,
-    /// Why something is absent, in a sentence.
+    /// Why a value is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }

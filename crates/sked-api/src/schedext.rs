@@ -10,6 +10,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::env_var::EnvVar;
 use crate::pool::Pool;
 use crate::status::SchedExtStatus;
 
@@ -19,7 +20,7 @@ use crate::status::SchedExtStatus;
     group = "sked.schedkit.io",
     version = "v1",
     kind = "SchedExt",
-    doc = "Which scheduler runs on which nodes, and what became of it.",
+    doc = "Which scheduler runs on which nodes, and its state there.",
     namespaced,
     shortname = "sx",
     category = "schedkit",
@@ -38,24 +39,25 @@ use crate::status::SchedExtStatus;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SchedExtSpec {
-    /// The scheduler's OCI image, used as it is.
+    /// The scheduler's OCI image, used verbatim.
     pub sched: String,
     /// Arguments, appended to the image's entrypoint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Environment of the scheduler.
+    /// Environment variables of the scheduler.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
-    /// Labels that a node must have; without any, every node is meant.
+    /// Labels that a node must have. Default: every node is selected.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<String, String>,
-    /// Further rules for the nodes.
+    /// Further requirements for nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<NodeRules>,
-    /// Taints that are no obstacle.
+    /// Taints that the scheduler's pods tolerate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
-    /// Who gets a node that several SchedExts want: the higher one, then the older one.
+    /// Of several SchedExts that select a node, the one with the highest priority gets it; among
+    /// equals the one that has it already, then the oldest.
     #[serde(default)]
     pub priority: i32,
     /// The priority class of the scheduler's pods.
@@ -67,33 +69,22 @@ pub struct SchedExtSpec {
     /// Secrets in the same namespace that the image is pulled with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub image_pull_secrets: Vec<LocalObjectReference>,
-    /// What the scheduler's container asks for and is held to.
+    /// Requests and limits of the scheduler's container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
-    /// How long a task may wait before the kernel throws the scheduler out, from 1s to 30s: given
-    /// to the scheduler as SCX_TIMEOUT_MS. Not set unless asked for.
+    /// How long a task may wait before the kernel ejects the scheduler, from 1s to 30s; passed to the
+    /// scheduler as SCX_TIMEOUT_MS. Default: not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watchdog_timeout: Option<String>,
-    /// Other settings for some nodes; the first that matches a node has it.
+    /// Different settings for some nodes; the first pool that matches a node applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<Pool>,
-    /// How a change reaches the nodes.
+    /// How a change is rolled out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
 }
 
-/// A variable of the scheduler's environment.
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct EnvVar {
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    #[serde(default)]
-    pub value: String,
-}
-
-/// Rules for nodes; rules about other pods have no meaning for a scheduler of the whole machine.
+/// Requirements for nodes; pod affinity has no meaning for a scheduler of a whole machine.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeRules {
@@ -102,22 +93,23 @@ pub struct NodeRules {
     pub node_affinity: Option<NodeAffinity>,
 }
 
-/// When an image is pulled.
+/// The variants need doc comments: without them the derived schema of an optional field also accepts
+/// null.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
 pub enum PullPolicy {
     /// When the node does not have it.
     IfNotPresent,
-    /// At every start.
+    /// At every start of the container.
     Always,
-    /// Somebody else brings it.
+    /// The image must be on the node already.
     Never,
 }
 
-/// How a change reaches the nodes.
+/// How a change is rolled out.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rollout {
-    /// On how many nodes at a time the scheduler is replaced: a number or a percentage.
+    /// On how many nodes the scheduler is replaced at the same time: a number or a percentage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
 }

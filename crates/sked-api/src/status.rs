@@ -1,99 +1,99 @@
-//! What sked says about a SchedExt: only what was observed.
+//! The status of a SchedExt: only observed facts.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is known about a SchedExt.
+/// The observed state of a SchedExt.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SchedExtStatus {
-    /// The generation of the spec that all of this is about.
+    /// The generation of the spec that the status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// A hash of what was asked to run: image, arguments, environment, pools.
+    /// A hash of what runs: image, arguments, environment, pools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// Nodes by what became of them.
+    /// Numbers of nodes by state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
-    /// The name that the kernel has for the scheduler of all nodes that are in no pool, as the first of
-    /// them told it.
+    /// The kernel's name of the scheduler on nodes that are in no pool, learned from the first node
+    /// that attached it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<String>,
-    /// The pods that ops was learned from, by their template: another template may be another
+    /// The hash of the pod template that ops was learned from: another template may be another
     /// scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops_template: Option<String>,
-    /// Each pool's share.
+    /// The state of each pool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolStatus>,
-    /// The first ten nodes with a problem.
+    /// The first ten problems, by node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
-    /// How many more there are.
+    /// How many more problems there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_problems: Option<i32>,
-    /// Ready, Progressing, Degraded, Conflicted.
+    /// Ready, Progressing, Degraded and Conflicted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }
 
-/// Nodes by what became of them. What nobody can know yet is absent.
+/// Numbers of nodes by state.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// Nodes that should run it.
+    /// Nodes that should run the scheduler.
     pub desired: i32,
-    /// Nodes whose kernel says that it runs.
+    /// Nodes whose kernel runs the scheduler; missing while all kernels are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attached: Option<i32>,
-    /// Nodes whose kernel threw it out, and which do not run it again yet.
+    /// Nodes whose kernel ejected the scheduler and does not run it again yet.
     #[serde(default)]
     pub ejected: i32,
-    /// Nodes that should run it and of whose kernel nothing is known.
+    /// Nodes that should run the scheduler and whose kernel state is unknown.
     #[serde(default)]
     pub unknown: i32,
-    /// Nodes that it asks for and another SchedExt has.
+    /// Selected nodes that another SchedExt owns.
     pub conflicted: i32,
-    /// Nodes that it asks for and that run a scheduler which sked did not start.
+    /// Selected nodes that run a scheduler which sked did not start.
     #[serde(default)]
     pub foreign: i32,
-    /// Nodes that it asks for and whose kernel has no sched_ext.
+    /// Selected nodes whose kernel has no sched_ext.
     #[serde(default)]
     pub unsupported: i32,
 }
 
-/// A pool's share.
+/// The state of a pool.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolStatus {
-    /// The pool.
+    /// The pool's name.
     pub name: String,
-    /// Nodes that should run it.
+    /// Nodes that should run the scheduler.
     pub desired: i32,
-    /// Nodes whose kernel says that it runs.
+    /// Nodes whose kernel runs the scheduler; missing while all kernels are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attached: Option<i32>,
-    /// The name that the kernel has for it.
+    /// The kernel's name of the scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<String>,
-    /// The pods that ops was learned from, by their template.
+    /// The hash of the pod template that ops was learned from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops_template: Option<String>,
 }
 
-/// What is wrong on a node.
+/// A problem, usually of one node.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// The node; empty when no node is to blame.
+    /// The node; empty if the problem concerns no single node.
     pub node: String,
-    /// In a word; of a scheduler that ended the kind of its end, as in Stall or LoadFailedVerifier.
+    /// The reason; for a scheduler that ended the kind of exit, such as Stall or LoadFailedVerifier.
     pub reason: String,
-    /// In a sentence, with what to do.
+    /// What happened and what to do.
     pub message: String,
-    /// Since when.
+    /// Since when the problem has existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
 }

@@ -1,21 +1,20 @@
-//! DaemonSets as sked wants them: from what a user asked for, and from nothing else.
+//! Renders the DaemonSet of a part. The result depends on the SchedExt alone.
 //!
 //! ```text
-//! daemonset ─ labels     who made it, what it selects by, who controls it
-//!           ─ strategy   how a change reaches the nodes
-//!           ─ pod        the machine as the scheduler sees it
+//! daemonset ─ labels     labels, selector, owner reference
+//!           ─ strategy   rolling update
+//!           ─ pod        host access, volumes, readiness gate
 //!               ─ affinity    which nodes; one scheduler on each
 //!               ─ container   the scheduler
 //! ```
 //!
-//! Neither the operator's version nor a rival nor another pool goes into a template: an upgrade
-//! or a neighbour restarts no scheduler.
+//! Neither sked's version nor other SchedExts nor other pools influence a template, so neither an
+//! upgrade nor a new SchedExt restarts a scheduler.
 //!
-//! A DaemonSet that the former operator, written in Go, made has the same name, selector and
-//! controller, so it is taken over as it stands. Its template lacks what schedulers need in order
-//! to attach (the host's processes, `/boot`), so its pods are replaced once, a few at a time, by
-//! the DaemonSet controller's rolling update. A DaemonSet whose template says the same already,
-//! and of which only a label or the strategy differs, is put right without touching a pod.
+//! DaemonSets of the former operator, written in Go, have the same name, selector and controller,
+//! so sked adopts them. Their templates lack what schedulers need in order to attach (the host PID
+//! namespace, `/boot`), so the DaemonSet controller replaces their pods once, in a rolling update.
+//! If only a label or the strategy differs, no pod is replaced.
 
 mod affinity;
 mod container;
@@ -23,6 +22,7 @@ mod labels;
 mod overlay;
 mod pod;
 mod strategy;
+mod volumes;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
@@ -31,7 +31,6 @@ use crate::part::Part;
 
 pub use overlay::overlay;
 
-/// The DaemonSet that a part asks for.
 pub fn daemonset(part: &Part<'_>) -> DaemonSet {
     DaemonSet {
         metadata: labels::metadata(part),

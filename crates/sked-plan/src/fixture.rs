@@ -1,4 +1,4 @@
-//! Small things for tests: a SchedExt, its DaemonSet as the API server has it, a pod.
+//! Test fixtures: a SchedExt, its DaemonSet as the API server stores it, a pod, a node.
 
 use std::sync::Arc;
 
@@ -6,11 +6,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sked_api::SchedExt;
 
-use crate::claim::{PartShare, Share};
 use crate::daemonset::daemonset;
+use crate::live_daemonset::LiveDaemonSet;
+use crate::live_pod::{LivePod, PodState};
 use crate::name::{ObjectKey, Uid};
-use crate::observed::{LiveDaemonSet, LivePod, Node, Observed, PodState};
+use crate::node::Node;
+use crate::observed::Observed;
 use crate::part::parts;
+use crate::share::{PartShare, Share};
 
 #[expect(
     clippy::needless_pass_by_value,
@@ -40,7 +43,7 @@ pub(crate) fn key(name: &str) -> ObjectKey {
     }
 }
 
-/// What a SchedExt asks for, live, all on its nodes.
+/// The DaemonSets of a SchedExt as the API server stores them, fully rolled out.
 pub(crate) fn live(schedext: &SchedExt) -> Vec<Value> {
     let rendered = parts(schedext).map(|part| serde_json::to_value(daemonset(&part)).unwrap());
     let born = rendered.map(|mut one| {
@@ -59,7 +62,7 @@ pub(crate) fn live(schedext: &SchedExt) -> Vec<Value> {
     born.collect()
 }
 
-/// One SchedExt with these DaemonSets, two nodes for each part, and nothing to wait for.
+/// A SchedExt with these DaemonSets, two nodes for each part, and no labels to wait for.
 pub(crate) fn observed(schedext: &SchedExt, daemonsets: &[Value]) -> Observed {
     let part = PartShare {
         nodes: 2,
@@ -77,8 +80,9 @@ pub(crate) fn observed(schedext: &SchedExt, daemonsets: &[Value]) -> Observed {
         daemonsets: daemonsets.iter().map(read).collect(),
         pods: Vec::new(),
         kernels: Default::default(),
-        floors: Default::default(),
+        min_kernels: Default::default(),
         releases: Default::default(),
+        futile: Default::default(),
         refusals: Vec::new(),
         now: "2026-02-01T00:00:00Z".parse().unwrap(),
     }
@@ -94,7 +98,7 @@ pub(crate) fn pod(daemonset: &str, node: &str, state: PodState) -> Arc<LivePod> 
         uid: Uid(format!("pod-{daemonset}-{node}")),
         state,
         started: None,
-        ending: None,
+        last_exit: None,
         restarts: 0,
         gate: None,
         template: "first".to_owned(),

@@ -1,34 +1,43 @@
-//! The pure heart of sked: what was observed in, what should be done out.
+//! The planner of sked, without I/O: observed state in, decisions out.
 //!
 //! ```text
-//! report, agent ─kernel▶ Kernel ─┬─ + pod ─node_state▶ NodeState ─▶ readiness gate, counts
-//!                               └─ + pods ─standing▶ Standing: may anything of ours run there
+//! report, agent ─kernel_state▶ KernelState ─┬─ + pod  ─node_state▶  NodeState ─▶ readiness gate, counts
+//!                                           └─ + pods ─eligibility▶ Eligibility of the node
 //!
-//! Fleet ─claim▶ Claims ─┬▶ label writes            (who owns which node: over all SchedExts)
+//! Fleet ─claim▶ Claims ─┬▶ label writes            (all SchedExts: which node has which owner)
 //!                       │
 //! Observed (one SchedExt, with its share of the claims) ─plan▶ Plan ─status▶ SchedExtStatus
 //! ```
 //!
-//! Nothing here can talk to a cluster: there is no client to import. `now` is part of what was
-//! observed. [`check`] judges what the others decided, by rules of its own.
+//! This crate cannot import a Kubernetes client or an async runtime, and it reads no clock: the
+//! time is part of the input. [`check`] verifies the decisions by rules of its own.
 
 pub mod check;
 pub mod claim;
 pub mod daemonset;
+pub mod eligibility;
 #[cfg(test)]
 mod fixture;
-mod floor;
-pub mod kernel;
+pub mod kernel_state;
+pub mod learned_names;
+pub mod live_daemonset;
+pub mod live_pod;
+mod min_kernel;
 pub mod name;
-pub mod names;
+pub mod node;
+pub mod node_report;
 pub mod node_state;
 pub mod observed;
 pub mod part;
 pub mod placement;
 pub mod plan;
 pub mod shape;
-pub mod standing;
+pub mod share;
 pub mod status;
 
+pub use live_daemonset::LiveDaemonSet;
+pub use live_pod::LivePod;
 pub use name::{NodeName, ObjectKey, OwnerId, Uid};
-pub use observed::{Fleet, LiveDaemonSet, LivePod, Node, Observed};
+pub use node::Node;
+pub use node_report::NodeReport;
+pub use observed::{Fleet, Observed};

@@ -1,4 +1,4 @@
-//! Names that cross a boundary.
+//! Names and ids of cluster objects as types of their own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,40 +6,37 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-/// A node's name. Cheap to copy: many lists name the same node.
+/// Cheap to clone: many lists name the same node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeName(pub Arc<str>);
 
-/// An object's uid: one life of it.
+/// The uid of an object. It changes when the object is deleted and created again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uid(pub String);
 
-/// Namespace and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
-    /// The namespace.
     pub namespace: String,
-    /// The name in it.
     pub name: String,
 }
 
-/// Who owns a node, as the node's label says it: a short hash of the SchedExt's uid and the pool,
-/// one for each DaemonSet, written as 16 hexadecimal digits.
+/// The owner of a node as it stands in the node's label: a hash of the SchedExt's uid and the pool,
+/// unique for each DaemonSet, written as 16 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerId(u64);
 
-/// A label that names no owner: a reserved word, or something that sked never wrote.
+/// A label value that is no owner: a reserved value, or one that sked never wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("read a node's owner: not 16 hexadecimal digits in lower case")]
 pub struct NotAnOwner;
 
 impl OwnerId {
-    /// Of a SchedExt's base (`None`) or of one of its pools. Nothing else goes into it: whatever
-    /// the user changes, the owner of a node stays the same.
+    /// Of a SchedExt's base (`None`) or of one of its pools. Nothing else is hashed, so an edit of
+    /// the spec does not change the owner of a node.
     pub fn new(schedext: &Uid, pool: Option<&str>) -> Self {
         let mut hash = Sha256::new();
         hash.update(schedext.0.as_bytes());
-        // A uid holds no slash, so that no pool's name can make one uid look like another.
+        // A uid has no slash, so no pool's name can make one uid look like another.
         hash.update(b"/");
         hash.update(pool.unwrap_or_default().as_bytes());
         let digest = hash.finalize();

@@ -1,7 +1,5 @@
-//! The DaemonSets that a SchedExt asks for: its base, and one for each pool.
-//!
-//! Claims, templates and plans all go through here, so that they mean the same things by the same
-//! names.
+//! The parts of a SchedExt: its base and its pools. Each part has one DaemonSet. Claims, templates
+//! and plans all use this file for names, images, arguments and node selection.
 
 mod watchdog;
 
@@ -17,20 +15,18 @@ use crate::placement::Placement;
 
 pub use watchdog::BadWatchdog;
 
-/// The longest value of a label, and so of what a DaemonSet selects by.
+/// The longest label value: a DaemonSet selects its pods by its name.
 const LONGEST_NAME: usize = 63;
 
-/// One of the DaemonSets that a SchedExt asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// Whose it is.
     pub schedext: &'a SchedExt,
-    /// The pool; the base has none.
+    /// `None` for the base.
     pub pool: Option<&'a Pool>,
 }
 
-/// All that a SchedExt asks for: the base first, then its pools in their order. Of two pools with
-/// one name, which admission refuses, the first counts.
+/// The base first, then the pools in their order. Admission rejects two pools of one name; should
+/// there be two, the first counts.
 pub fn parts(schedext: &SchedExt) -> impl Iterator<Item = Part<'_>> {
     let base = Part {
         schedext,
@@ -47,18 +43,17 @@ pub fn parts(schedext: &SchedExt) -> impl Iterator<Item = Part<'_>> {
 }
 
 impl<'a> Part<'a> {
-    /// The pool's name.
     pub fn pool_name(&self) -> Option<&'a str> {
         self.pool.map(|pool| pool.name.as_str())
     }
 
-    /// As nodes' labels say it.
+    /// The value of the owner label on nodes that this part owns.
     pub fn owner(&self) -> OwnerId {
         OwnerId::new(&uid(self.schedext), self.pool_name())
     }
 
-    /// Namespace and name of its DaemonSet. Admission keeps a SchedExt's name and a pool's short
-    /// enough together; what got past it is cut, and a hash keeps two of them apart.
+    /// Namespace and name of its DaemonSet. Admission limits the length of both names together; a
+    /// longer name is cut, and a hash keeps it unique.
     pub fn key(&self) -> ObjectKey {
         let key = key(self.schedext);
         let Some(pool) = self.pool_name() else {
@@ -70,46 +65,43 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The image.
+    /// The scheduler's image.
     pub fn sched(&self) -> &'a str {
         let own = self.pool.and_then(|pool| pool.sched.as_deref());
         own.unwrap_or(&self.schedext.spec.sched)
     }
 
-    /// The scheduler's arguments.
     pub fn args(&self) -> &'a [String] {
         let own = self.pool.and_then(|pool| pool.args.as_deref());
         own.unwrap_or(&self.schedext.spec.args)
     }
 
-    /// The scheduler's environment.
     pub fn env(&self) -> &'a [EnvVar] {
         let own = self.pool.and_then(|pool| pool.env.as_deref());
         own.unwrap_or(&self.schedext.spec.env)
     }
 
-    /// Labels that a node must have. A pool's stand instead of the base's, not besides: pools may
-    /// lie anywhere.
+    /// Labels that a node must have. A pool's selector replaces the base's, it does not add to it.
     pub fn node_selector(&self) -> &'a BTreeMap<String, String> {
         let own = self.pool.map(|pool| &pool.node_selector);
         own.unwrap_or(&self.schedext.spec.node_selector)
     }
 
-    /// The user's own rules for nodes, which pools share.
+    /// `spec.affinity`, which applies to all parts.
     pub fn node_affinity(&self) -> Option<&'a NodeAffinity> {
         self.schedext.spec.affinity.as_ref()?.node_affinity.as_ref()
     }
 
-    /// How long a task may wait, if that was asked for.
+    /// `spec.watchdogTimeout`, parsed.
     ///
     /// # Errors
-    /// When it is not a time from 1 to 30 seconds, which admission refuses.
+    /// When it is not a time from 1 to 30 seconds. Admission rejects such a value.
     pub fn watchdog(&self) -> Result<Option<Duration>, BadWatchdog> {
         let text = self.schedext.spec.watchdog_timeout.as_deref();
         text.map(watchdog::parse).transpose()
     }
 
-    /// Which nodes it asks for.
+    /// Which nodes it selects.
     pub fn placement(&self) -> Placement {
         let required: Option<&NodeSelector> = self.node_affinity().and_then(|affinity| {
             let required = &affinity.required_during_scheduling_ignored_during_execution;
@@ -123,12 +115,11 @@ impl<'a> Part<'a> {
     }
 }
 
-/// A SchedExt's uid; empty only for one that no API server has seen.
+/// The uid of a SchedExt; empty only for an object that was never sent to an API server.
 pub fn uid(schedext: &SchedExt) -> Uid {
     Uid(schedext.metadata.uid.clone().unwrap_or_default())
 }
 
-/// A SchedExt's namespace and name.
 pub fn key(schedext: &SchedExt) -> ObjectKey {
     ObjectKey {
         namespace: schedext.metadata.namespace.clone().unwrap_or_default(),

@@ -1,28 +1,31 @@
-//! What to say about a SchedExt: only what was observed, and only words that help.
+//! Computes a SchedExt's status from what was observed, its plan and the outcome of the plan.
 //!
 //! ```text
-//! names taken · writes that failed · pods refused · pods · nodes lost ─▶ Trouble
-//!                                  Trouble + what is under way ─▶ conditions, problems
+//! taken names · failed writes · refused pods · pods' states ─collect▶ issues
+//!                              issues + progress + lost and excluded nodes ─▶ conditions, problems
 //! ```
 //!
-//! A pod that runs says nothing about the kernel: `attached` counts kernels that say so, and what no
-//! kernel says is Unknown. The same input gives the same status, and what is still true keeps its time, so that
-//! nothing is written when nothing has changed.
+//! A running pod says nothing about the kernel: `attached` counts kernels that report it, and a
+//! kernel without a trusted report is unknown. The same input gives the same status, and a value
+//! that did not change keeps its time, so that an unchanged status is not written.
 
+mod api_value;
+mod collect;
 mod condition;
 mod event;
 mod failure;
+mod issue;
 mod nodes;
 mod pods;
 mod problem;
 mod progress;
 mod revision;
-mod trouble;
 
 use jiff::Timestamp;
 use sked_api::{Counts, PoolStatus, SchedExtStatus};
 
-use nodes::{Learned, Placed};
+use api_value::{count, whole_seconds};
+use nodes::{OpsAndTemplate, PlacedPod};
 
 use crate::node_state::NodeState;
 use crate::observed::Observed;
@@ -31,7 +34,7 @@ use crate::plan::{Outcome, Plan};
 
 pub use event::{Event, EventKind, events};
 
-/// What to say about it. Of one that is being deleted nothing new is said.
+/// The status of a SchedExt that is being deleted does not change.
 pub fn status(observed: &Observed, plan: &Plan, outcome: &Outcome) -> SchedExtStatus {
     let schedext = &observed.schedext;
     let before = schedext.status.clone().unwrap_or_default();
@@ -39,11 +42,11 @@ pub fn status(observed: &Observed, plan: &Plan, outcome: &Outcome) -> SchedExtSt
         return before;
     }
     let placed = nodes::placed(observed);
-    let troubles = trouble::all(observed, &placed, plan, outcome);
-    let progress = progress::progress(observed, &placed, plan, &troubles);
+    let issues = collect::issues(observed, &placed, plan, outcome);
+    let progress = progress::progress(observed, &placed, plan, &issues);
     let now = whole_seconds(observed.now);
     let (ops, ops_template) = base_name(observed, &placed, &before);
-    let (problems, more_problems) = problem::problems(observed, &troubles, &before, now);
+    let (problems, more_problems) = problem::problems(observed, &issues, &before, now);
     SchedExtStatus {
         observed_generation: schedext.metadata.generation,
         revision: Some(revision::revision(schedext)),
@@ -53,24 +56,19 @@ pub fn status(observed: &Observed, plan: &Plan, outcome: &Outcome) -> SchedExtSt
         pools: pools(observed, &placed, &before),
         problems,
         more_problems,
-        conditions: condition::conditions(observed, &placed, &troubles, &progress, &before, now),
+        conditions: condition::conditions(observed, &placed, &issues, &progress, &before, now),
     }
 }
 
-/// As precise as the API is, so that what is read back equals what was written.
-fn whole_seconds(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).unwrap_or(time)
-}
-
-/// When the status has to be looked at again though nothing happens: a scheduler that is not
-/// attached in time is trouble.
+/// When the status must be computed again even if no event arrives: at the next deadline of a
+/// scheduler that is not attached yet.
 pub fn due(observed: &Observed) -> Option<Timestamp> {
     let placed = nodes::placed(observed);
     let later = placed.iter().filter_map(pods::deadline);
     later.filter(|deadline| *deadline > observed.now).min()
 }
 
-fn counts(observed: &Observed, placed: &[Placed<'_>]) -> Counts {
+fn counts(observed: &Observed, placed: &[PlacedPod<'_>]) -> Counts {
     let share = &observed.share;
     let of = |state: fn(&NodeState) -> bool| {
         count(placed.iter().filter(|one| state(&one.state)).count())
@@ -81,12 +79,16 @@ fn counts(observed: &Observed, placed: &[Placed<'_>]) -> Counts {
         ejected: of(|state| *state == NodeState::Ejected),
         unknown: of(|state| matches!(state, NodeState::Unknown(_))),
         conflicted: count(share.lost.count),
-        foreign: count(share.barred.foreign),
-        unsupported: count(share.barred.unsupported),
+        foreign: count(share.excluded.foreign),
+        unsupported: count(share.excluded.unsupported),
     }
 }
 
-fn base_name(observed: &Observed, placed: &[Placed<'_>], before: &SchedExtStatus) -> Learned {
+fn base_name(
+    observed: &Observed,
+    placed: &[PlacedPod<'_>],
+    before: &SchedExtStatus,
+) -> OpsAndTemplate {
     let known = (before.ops.clone(), before.ops_template.clone());
     match parts(&observed.schedext).next() {
         Some(base) => nodes::learned(&nodes::of_part(observed, placed, &base), known),
@@ -94,8 +96,12 @@ fn base_name(observed: &Observed, placed: &[Placed<'_>], before: &SchedExtStatus
     }
 }
 
-fn pools(observed: &Observed, placed: &[Placed<'_>], before: &SchedExtStatus) -> Vec<PoolStatus> {
-    let told = parts(&observed.schedext).filter_map(|part| {
+fn pools(
+    observed: &Observed,
+    placed: &[PlacedPod<'_>],
+    before: &SchedExtStatus,
+) -> Vec<PoolStatus> {
+    let pools = parts(&observed.schedext).filter_map(|part| {
         let name = part.pool_name()?.to_owned();
         let share = observed.share.parts.get(&Some(name.clone()));
         let old = before.pools.iter().find(|old| old.name == name);
@@ -110,11 +116,7 @@ fn pools(observed: &Observed, placed: &[Placed<'_>], before: &SchedExtStatus) ->
             ops_template,
         })
     });
-    told.collect()
-}
-
-fn count(number: usize) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
+    pools.collect()
 }
 
 #[cfg(test)]

@@ -1,23 +1,24 @@
-//! `sked node-agent` from its start to its end: what this machine's kernel says becomes the node's
+//! `sked node-agent` from start to end: it reports the state of this machine's kernel in the node's
 //! `SchedExtNode`. It needs no privilege, and writes nothing but that one object.
 //!
 //! ```text
 //! token ─▶ which node
 //! uevents, sysfs ─▶ reading ─┐
-//!                            ├─▶ ledger ─▶ step ─▶ write ─▶ SchedExtNode
-//! watch of the own report ───┘     └──▶ /readyz: can the report be believed?
+//!                            ├─▶ report_sync ─▶ ReportWrite ─▶ write ─▶ SchedExtNode
+//! watch of the own report ───┘     └──▶ /readyz: does the API server have the current report?
 //! sysfs ─▶ /metrics
 //! ```
 //!
-//! One thread, no store: a reading, a report and what is being sent is all that it holds.
+//! It runs on one thread and has no cache: it keeps one reading and one report in memory.
 
 mod identity;
-mod ledger;
 mod metrics;
-mod own;
-mod pace;
+mod random;
+mod rate_limit;
 mod report;
-mod serve;
+mod report_sync;
+mod report_watch;
+mod server;
 mod write;
 
 use std::path::PathBuf;
@@ -34,33 +35,29 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::args::AgentArgs;
 use crate::client::{self, ClientError};
+use crate::error_chain::chain;
 use crate::listen::ListenError;
 use crate::stop;
 
 use identity::IdentityError;
-use ledger::{Held, Ledger, News, Step};
-use metrics::{Ended, Metrics};
-use pace::Dice;
-use serve::Readiness;
+use metrics::{Metrics, WriteResult};
+use random::{Random, random};
+use report_sync::{ReportEvent, ReportSync, ReportWrite, StoredReport};
+use server::Readiness;
 
-/// Why the agent ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentError {
-    /// Nobody knows which node this is.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// No client.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// Nobody listens.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// Probes, signals or the runtime.
-    #[error("the system refused")]
+    /// Of the servers, the signal handlers or the async runtime.
+    #[error("a system call failed")]
     Io(#[from] std::io::Error),
 }
 
-/// Runs the agent.
 pub(crate) fn start(args: AgentArgs) -> Result<(), AgentError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -76,124 +73,124 @@ async fn run(args: AgentArgs) -> Result<(), AgentError> {
     let root = HostRoot::at(args.host_root);
     let pace = WatchIntervals {
         poll: args.poll_interval,
-        ..Pace::default()
+        ..WatchIntervals::default()
     };
     let watch = Watch::open(root.clone(), pace);
     if !watch.receives_events() {
         let poll = args.poll_interval;
         tracing::warn!(
             ?poll,
-            "the kernel's events cannot be heard here, so that changes are seen only when the kernel is asked"
+            "kernel events cannot be received, so changes are seen only at the poll interval"
         );
     }
     tracing::info!(
         node = identity.name,
         uid = identity.uid,
-        "speaking for this node"
+        "reporting for this node"
     );
     let agent = Agent {
         reports: Api::all(client),
         token: args.token_file,
-        ledger: Ledger::new(identity),
+        sync: ReportSync::new(identity),
         readiness: Arc::new(Readiness::default()),
         metrics: Arc::new(Metrics::new(root.clone())),
         root,
         clock: Timestamp::now,
-        dice: pace::dice(),
+        random: random(),
     };
     let (readiness, metrics) = (Arc::clone(&agent.readiness), Arc::clone(&agent.metrics));
-    // The report stays: whoever reads it goes by whether this pod is ready.
+    // The report stays: the manager trusts it only while this pod is ready.
     tokio::select! {
-        failed = serve::serve(probes, scrapes, readiness, metrics) => Ok(failed?),
+        failed = server::serve(probes, scrapes, readiness, metrics) => Ok(failed?),
         () = agent.work(watch) => Ok(()),
         signal = stop::signals() => {
-            tracing::info!("{}: ending", signal?);
+            tracing::info!("stopping after {}", signal?);
             Ok(())
         }
     }
 }
 
-/// All that does something.
 struct Agent {
     reports: Api<SchedExtNode>,
     token: PathBuf,
-    ledger: Ledger,
+    sync: ReportSync,
     readiness: Arc<Readiness>,
     metrics: Arc<Metrics>,
     root: HostRoot,
     clock: fn() -> Timestamp,
-    dice: Dice,
+    random: Random,
 }
 
 impl Agent {
-    /// Keeps the report right, for ever.
+    /// Keeps the report up to date. Never returns.
     async fn work<W: Wakeups>(mut self, mut kernel: Watch<W>) {
-        let mut heard = self.follow();
+        let mut events = self.watch_report();
         loop {
-            self.say_whether_current();
-            let due = self.ledger.due(Instant::now());
+            self.publish_readiness();
+            let due = self.sync.due(Instant::now());
             tokio::select! {
                 reading = kernel.next() => {
                     let now = (self.clock)();
-                    self.ledger.read(&reading, &KernelInfo::read(&self.root), now, Instant::now());
+                    self.sync.read(&reading, &KernelInfo::read(&self.root), now, Instant::now());
                 }
-                news = heard.recv() => match news {
-                    Some(news) => self.hear(news),
+                event = events.recv() => match event {
+                    Some(event) => self.handle(event),
                     None => return,
                 },
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
-                    self.take_step().await;
+                    self.write().await;
                 }
             }
         }
     }
 
-    fn follow(&self) -> Receiver<News> {
-        let (tell, heard) = mpsc::channel(4);
-        let name = self.ledger.identity().name.clone();
-        tokio::spawn(own::follow(self.reports.clone(), name, pace::dice(), tell));
-        heard
+    fn watch_report(&self) -> Receiver<ReportEvent> {
+        let (sender, receiver) = mpsc::channel(4);
+        let name = self.sync.identity().name.clone();
+        let reports = self.reports.clone();
+        tokio::spawn(report_watch::follow(reports, name, random(), sender));
+        receiver
     }
 
-    fn hear(&mut self, news: News) {
-        if let News::Lost(why) = &news
-            && !self.ledger.knows_lost(why)
+    fn handle(&mut self, event: ReportEvent) {
+        if let ReportEvent::Lost(why) = &event
+            && !self.sync.knows_lost(why)
         {
-            tracing::warn!("the own report is not watched: {why}; it is tried again");
+            tracing::warn!("the own report is not watched: {why}; the agent tries again");
         }
-        self.ledger.heard(news);
+        self.sync.handle(event);
     }
 
-    fn say_whether_current(&self) {
-        let missing = self.ledger.missing();
+    fn publish_readiness(&self) {
+        let missing = self.sync.missing();
         self.metrics.current(missing.is_empty());
-        self.readiness.tell(missing);
+        self.readiness.set(missing);
     }
 
-    /// One write. While it lasts the kernel is not read: its events wait in their socket.
-    async fn take_step(&mut self) {
-        match identity::again(&self.token, self.ledger.identity()) {
-            Ok(identity) => self.ledger.identify(identity),
-            Err(error) => return self.fail(crate::retry::chain(&error)),
+    /// The kernel is not read meanwhile: its events wait in their socket.
+    async fn write(&mut self) {
+        match identity::again(&self.token, self.sync.identity()) {
+            Ok(identity) => self.sync.identify(identity),
+            Err(error) => return self.fail(chain(&error)),
         }
-        let Some(step) = self.ledger.step() else {
+        let Some(write) = self.sync.next_write() else {
             return;
         };
-        self.ledger.begin(Instant::now());
-        match write::execute(&self.reports, self.ledger.identity(), &step).await {
-            Ok(held) => self.finish(&step, held),
-            Err(error) => self.fail(crate::retry::chain(&error)),
+        self.sync.begin(Instant::now());
+        match write::execute(&self.reports, self.sync.identity(), &write).await {
+            Ok(stored) => self.finish(&write, stored),
+            Err(error) => self.fail(chain(&error)),
         }
     }
 
-    fn finish(&mut self, step: &Step, held: Held) {
-        self.metrics.wrote(Ended::success);
-        match step {
-            Step::Create => tracing::info!("the report is made"),
-            Step::Delete { uid } => {
-                tracing::info!(uid, "a report that was not this Node's is deleted");
+    fn finish(&mut self, write: &ReportWrite, stored: StoredReport) {
+        self.metrics.wrote(WriteResult::success);
+        match write {
+            ReportWrite::Create => tracing::info!("created the report"),
+            ReportWrite::Delete { uid } => {
+                tracing::info!(uid, "deleted a report that did not belong to this Node");
             }
-            Step::Patch(status) => tracing::info!(
+            ReportWrite::Patch(status) => tracing::info!(
                 state = status.state,
                 ops = status.ops,
                 enable_seq = status.enable_seq,
@@ -201,14 +198,14 @@ impl Agent {
                 "reported"
             ),
         }
-        self.ledger.done(held);
+        self.sync.done(stored);
     }
 
     fn fail(&mut self, why: String) {
-        self.metrics.wrote(Ended::error);
-        let sentence = why.clone();
-        if self.ledger.failed(why, &mut self.dice, Instant::now()) {
-            tracing::warn!("the report is not written: {sentence}; it is tried again");
+        self.metrics.wrote(WriteResult::error);
+        let message = why.clone();
+        if self.sync.failed(why, &mut self.random, Instant::now()) {
+            tracing::warn!("the report is not written: {message}; the agent tries again");
         }
     }
 }

@@ -1,49 +1,76 @@
-//! The client that everything here speaks to the API server with.
+//! The Kubernetes client of all subcommands.
 //!
-//! It has no rate limit of its own: the API server's priority and fairness knows better. It
-//! repeats nothing by itself: whoever asked decides, and a write must not begin again after the
-//! right to write has ended.
+//! It has no rate limit of its own: the API server's priority and fairness controls the load. It
+//! does not retry requests: the caller decides, and a write must not start after the right to write
+//! has expired.
+
+mod observed;
 
 use std::path::Path;
 use std::time::Duration;
 
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-/// Why there is no client.
+use observed::ObserveRequests;
+
+pub(crate) use observed::{FinishedRequest, RequestObserver};
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
-    /// The file that was named.
     #[error("cannot use the kubeconfig {file}")]
     Kubeconfig {
-        /// Which.
         file: String,
-        /// What is wrong with it.
         #[source]
         source: Box<kube::config::KubeconfigError>,
     },
-    /// Nothing was named and nothing found.
+    /// No kubeconfig was named or found, and this is no pod.
     #[error(
         "no cluster found: run in a pod with a service account, or name a file with --kubeconfig or KUBECONFIG"
     )]
-    Nowhere(#[source] Box<kube::config::InferConfigError>),
-    /// TLS or authentication.
-    #[error("cannot make a client of the cluster's configuration")]
+    NotConfigured(#[source] Box<kube::config::InferConfigError>),
+    /// The TLS or authentication settings are invalid.
+    #[error("cannot create a client from the cluster's configuration")]
     Unusable(#[source] Box<kube::Error>),
 }
 
-/// A client for the cluster of this file, or for the one that is found.
+/// Without a file it uses KUBECONFIG, `~/.kube/config` or the pod's service account.
 pub(crate) async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ClientError> {
+    let config = config(kubeconfig).await?;
+    Client::try_from(config).map_err(unusable)
+}
+
+/// The same, with an observer of every request.
+pub(crate) async fn connect_observed(
+    kubeconfig: Option<&Path>,
+    observer: RequestObserver,
+) -> Result<Client, ClientError> {
+    let config = config(kubeconfig).await?;
+    let authority = config.cluster_url.authority();
+    let observe = ObserveRequests {
+        host: authority.map_or("", |authority| authority.as_str()).into(),
+        observer,
+    };
+    let builder = ClientBuilder::try_from(config).map_err(unusable)?;
+    Ok(builder.with_layer(&observe).build())
+}
+
+fn unusable(error: kube::Error) -> ClientError {
+    ClientError::Unusable(Box::new(error))
+}
+
+async fn config(kubeconfig: Option<&Path>) -> Result<Config, ClientError> {
     let mut config = match kubeconfig {
         Some(file) => from_file(file).await?,
         None => Config::infer()
             .await
-            .map_err(|error| ClientError::Nowhere(Box::new(error)))?,
+            .map_err(|error| ClientError::NotConfigured(Box::new(error)))?,
     };
     config.connect_timeout = Some(Duration::from_secs(10));
     config.write_timeout = Some(Duration::from_secs(30));
     config.default_retry = false;
-    Client::try_from(config).map_err(|error| ClientError::Unusable(Box::new(error)))
+    Ok(config)
 }
 
 async fn from_file(file: &Path) -> Result<Config, ClientError> {

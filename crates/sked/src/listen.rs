@@ -1,23 +1,22 @@
-//! Where to listen, as Go programs say it: `:8443` is every address, `0` is nowhere.
+//! Listen addresses in the form of Go programs: `:8443` is every address, `0` is off.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::str::FromStr;
 
-/// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Bind {
-    /// Nowhere.
     Off,
-    /// Every address of this machine.
+    /// This port on every address.
     Everywhere(u16),
     /// Host and port.
     At(String),
 }
 
-/// Why nobody listens.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {0}: is the address this machine's own, and the port free?")]
+#[error(
+    "cannot listen on {0}: check that the address is one of this machine and that the port is free"
+)]
 pub(crate) struct ListenError(String, #[source] std::io::Error);
 
 impl FromStr for Bind {
@@ -34,7 +33,7 @@ impl FromStr for Bind {
 }
 
 impl Bind {
-    /// A listener, unless nobody should listen.
+    /// `None` for [`Bind::Off`].
     pub(crate) fn listen(&self) -> Result<Option<TcpListener>, ListenError> {
         let listener = match self {
             Self::Off => return Ok(None),

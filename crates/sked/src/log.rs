@@ -1,20 +1,19 @@
-//! How the log looks: one JSON object a line, or text for people. The object that a line is about
-//! is on the line, because reconciliation happens inside a span that names it.
+//! Log output: one JSON object per line, or text. Lines of a reconciliation name the SchedExt, because
+//! they are logged in its span.
 
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
-/// The format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
-    /// For people.
+    /// Plain text.
     Text,
 }
 
-/// Starts to log. What the client says about each failed request is left out: whoever asked says
-/// it with what was attempted.
+/// The client's own messages about failed requests are off: the caller logs each failure with its
+/// context.
 pub(crate) fn start(format: LogFormat, level: &str) {
     let filter = EnvFilter::builder().parse_lossy(format!(
         "warn,sked={level},kube_client=off,kube_runtime=off"

@@ -1,36 +1,20 @@
-//! `sked`: the operator. This file only starts it; [`manager`] is its table of contents, and
-//! [`agent`] that of what runs on each node.
+//! `sked`, the operator. This file only starts it: [`manager`] is the program for the cluster,
+//! [`agent`] the one for each node.
 
 mod agent;
-mod apply;
 mod args;
-mod claims;
+mod backoff;
 mod client;
-mod clock;
-mod controller;
-mod count;
-mod gates;
-mod health;
-mod images;
-mod leader;
-mod leadership;
+mod error_chain;
 mod listen;
 mod log;
 mod manager;
-mod metrics;
 mod metrics_server;
-mod observe;
 mod probe;
 #[cfg(test)]
 mod promql;
-mod queue;
 mod release_nodes;
-mod report;
-mod retry;
 mod stop;
-mod stores;
-mod wake;
-mod worker;
 
 use std::process::ExitCode;
 
@@ -45,11 +29,11 @@ fn main() -> ExitCode {
             log::start(args.log.format, &args.log.level);
             exit(manager::start(args))
         }
-        Request::Report(args) => {
+        Request::RunAgent(args) => {
             log::start(args.log.format, &args.log.level);
             exit(agent::start(args))
         }
-        Request::Release(args) => {
+        Request::ReleaseNodes(args) => {
             log::start(LogFormat::Json, "info");
             exit(release_nodes::start(args.cluster.kubeconfig.as_deref()))
         }
@@ -60,7 +44,7 @@ fn exit<E: std::error::Error + 'static>(ended: Result<(), E>) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{}", retry::chain(&error));
+            tracing::error!("{}", error_chain::chain(&error));
             ExitCode::FAILURE
         }
     }

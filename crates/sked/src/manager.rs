@@ -1,9 +1,29 @@
-//! `sked manager` from its start to its end: what is wired to what.
+//! `sked manager` from start to end: its parts and how they are connected.
 //!
 //! ```text
-//! client ─▶ watches ─▶ stores ─▶ caches synced ─▶ leader? ─▶ claims + gates + controller ─▶ SIGTERM: finish, release, end
-//!    └────▶ probe, metrics: from the first moment on
+//! client ─▶ watches ─▶ stores ─▶ caches synced ─▶ leader? ─▶ claims + gates + controller ─▶ SIGTERM: finish, release, exit
+//!    └────▶ probes and metrics, from the start
 //! ```
+
+mod apply;
+mod boot_clock;
+mod cache_health;
+mod claims;
+mod controller;
+mod counts;
+mod gates;
+mod images;
+mod leader;
+mod leadership;
+mod metrics;
+mod observe;
+mod queue;
+mod status_writer;
+mod stores;
+mod wake;
+mod watches;
+mod worker;
+mod write_error;
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -13,68 +33,64 @@ use kube::Client;
 use schedkit_image::registry;
 use tokio::sync::{Notify, watch};
 
-use crate::apply::Applier;
 use crate::args::ManagerArgs;
-use crate::claims::Claimer;
-use crate::client::{self, ClientError};
-use crate::controller::Controller;
-use crate::gates::Gatekeeper;
-use crate::health::Health;
-use crate::images::{Floors, Reader, RegistriesError, registries};
-use crate::leader::{Candidate, LeaderError};
-use crate::leadership::Leadership;
+use crate::client::{self, ClientError, FinishedRequest};
 use crate::listen::ListenError;
-use crate::metrics::{Metrics, Snapshot};
-use crate::metrics_server::{self, ServeError, Settings};
-use crate::queue::Queue;
-use crate::report::Reporter;
+use crate::metrics_server::{self, HttpsOptions, Render, ServeError};
+use crate::probe;
 use crate::stop::{self, Stop};
-use crate::stores::{Stores, Watches};
-use crate::wake::Wake;
-use crate::{count, probe};
 
-/// How long writes that are begun may take after the wish to stop; kubelet kills after 30 s.
-const FAREWELL: Duration = Duration::from_secs(20);
+use apply::Applier;
+use cache_health::CacheHealth;
+use claims::ClaimsLoop;
+use controller::Controller;
+use gates::GateWriter;
+use images::{ImageReader, MinKernels, RegistriesError, registries};
+use leader::{LeaderElection, LeaderError};
+use leadership::Leadership;
+use metrics::{Metrics, Snapshot};
+use queue::Queue;
+use status_writer::StatusWriter;
+use stores::Stores;
+use wake::Wake;
+use watches::Watches;
 
-/// Why the manager ended.
+/// How long writes in progress may take after a stop was requested; kubelet kills after 30 s.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ManagerError {
-    /// No client.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// Nobody knows how to reach registries.
     #[error(transparent)]
     Registries(#[from] RegistriesError),
-    /// Nobody listens.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// The lease is lost.
     #[error(transparent)]
     Leader(#[from] LeaderError),
-    /// Metrics cannot be served.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// The probes, signals or the runtime.
-    #[error("the system refused")]
+    /// Of the probe server, the signal handlers or the async runtime.
+    #[error("a system call failed")]
     Io(#[from] std::io::Error),
 }
 
-/// What all parts share.
+/// What the parts of the manager share.
 struct Shared {
     client: Client,
     leadership: Leadership,
     stores: Arc<Stores>,
     queue: Arc<Queue>,
-    health: Arc<Health>,
+    health: Arc<CacheHealth>,
     metrics: Arc<Metrics>,
-    claims: Arc<Notify>,
-    gates: Arc<Queue>,
-    images: Arc<Notify>,
-    /// Where images are read from, if they are.
+    claims_changed: Arc<Notify>,
+    gate_queue: Arc<Queue>,
+    images_changed: Arc<Notify>,
+    /// Set if images are read.
     registry: Option<registry::ClientConfig>,
 }
 
-/// Runs the manager. One thread is enough: it waits for the API server nearly all the time.
+/// Runs the manager on one thread: it waits for the API server nearly all the time.
 pub(crate) fn start(args: ManagerArgs) -> Result<(), ManagerError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -83,23 +99,31 @@ pub(crate) fn start(args: ManagerArgs) -> Result<(), ManagerError> {
 }
 
 async fn run(args: ManagerArgs) -> Result<(), ManagerError> {
-    let (probes, metrics) = listeners(&args)?;
+    let probe_listener = args.health_probe_bind_address.listen()?;
+    let metrics_listener = args.metrics_bind_address.listen()?;
     let hosts = registries(args.registries.as_deref())?;
     let registry = args.read_images.then(|| registry::ClientConfig {
         hosts,
         ..registry::ClientConfig::default()
     });
-    let client = client::connect(args.cluster.kubeconfig.as_deref()).await?;
-    let shared = Shared::new(client, registry, &args);
+    let metrics = Arc::new(Metrics::new());
+    let counted = Arc::clone(&metrics);
+    let observer = Arc::new(move |request: &FinishedRequest<'_>| counted.request(request));
+    let kubeconfig = args.cluster.kubeconfig.as_deref();
+    let client = client::connect_observed(kubeconfig, observer).await?;
+    let shared = Shared::new(client, metrics, registry, &args);
     shared.watch(&args);
     let (stopper, stop) = stop::pair();
     let work = shared.work(&args, stop);
-    let serve = shared.serve(&args, probes, metrics);
+    let serve = shared.serve(&args, probe_listener, metrics_listener);
     let mut work = std::pin::pin!(work);
     let signal = async {
         let signal = stop::signals().await;
         if let Ok(signal) = signal {
-            tracing::info!(signal, "stopping: no new work, what is begun is finished");
+            tracing::info!(
+                signal,
+                "stopping: work in progress is finished, no new work starts"
+            );
         }
         signal
     };
@@ -109,24 +133,22 @@ async fn run(args: ManagerArgs) -> Result<(), ManagerError> {
         signal = signal => signal?,
     };
     stopper.stop();
-    match tokio::time::timeout(FAREWELL, work).await {
+    match tokio::time::timeout(SHUTDOWN_TIMEOUT, work).await {
         Ok(ended) => ended,
         Err(_) => {
-            tracing::warn!("some writes did not end in time");
+            tracing::warn!("some writes did not finish in time");
             Ok(())
         }
     }
 }
 
-fn listeners(
-    args: &ManagerArgs,
-) -> Result<(Option<TcpListener>, Option<TcpListener>), ListenError> {
-    let probes = args.health_probe_bind_address.listen()?;
-    Ok((probes, args.metrics_bind_address.listen()?))
-}
-
 impl Shared {
-    fn new(client: Client, registry: Option<registry::ClientConfig>, args: &ManagerArgs) -> Self {
+    fn new(
+        client: Client,
+        metrics: Arc<Metrics>,
+        registry: Option<registry::ClientConfig>,
+        args: &ManagerArgs,
+    ) -> Self {
         Self {
             client,
             leadership: match args.leader_elect {
@@ -134,12 +156,12 @@ impl Shared {
                 false => Leadership::unlimited(),
             },
             stores: Arc::default(),
-            queue: Arc::default(),
+            queue: Arc::new(Queue::new(metrics.queue())),
             health: Arc::default(),
-            metrics: Arc::new(Metrics::new()),
-            claims: Arc::default(),
-            gates: Arc::default(),
-            images: Arc::default(),
+            metrics,
+            claims_changed: Arc::default(),
+            gate_queue: Arc::default(),
+            images_changed: Arc::default(),
             registry,
         }
     }
@@ -148,26 +170,26 @@ impl Shared {
         let wake = Wake {
             stores: Arc::clone(&self.stores),
             queue: Arc::clone(&self.queue),
-            claims: Arc::clone(&self.claims),
-            gates: Arc::clone(&self.gates),
-            images: Arc::clone(&self.images),
+            claims: Arc::clone(&self.claims_changed),
+            gates: Arc::clone(&self.gate_queue),
+            images: Arc::clone(&self.images_changed),
         };
+        wake.listen_to_stores();
         let watches = Watches {
             client: self.client.clone(),
             namespaces: args.watch_namespaces.clone(),
             agents: args.agent_namespace.clone(),
             stores: Arc::clone(&self.stores),
             health: Arc::clone(&self.health),
-            wake: Arc::new(wake),
         };
         watches.start();
     }
 
-    /// Waits for its turn, then works until asked to stop.
+    /// Waits for the caches and for the leadership, then works until a stop is requested.
     async fn work(&self, args: &ManagerArgs, mut stop: Stop) -> Result<(), ManagerError> {
         tokio::select! {
             () = self.health.all_synced() => tracing::info!("caches are synced"),
-            () = stop.asked() => return Ok(()),
+            () = stop.requested() => return Ok(()),
         }
         if !args.leader_elect {
             self.lead(args, stop).await;
@@ -176,84 +198,83 @@ impl Shared {
         let own = self.client.default_namespace();
         let namespace = args.leader_election_namespace.as_deref().unwrap_or(own);
         let (leadership, metrics) = (self.leadership.clone(), Arc::clone(&self.metrics));
-        let mut candidate = Candidate::new(self.client.clone(), namespace, leadership, metrics)?;
-        if !candidate.wait(&mut stop).await {
+        let mut election =
+            LeaderElection::new(self.client.clone(), namespace, leadership, metrics)?;
+        if !election.wait(&mut stop).await {
             return Ok(());
         }
-        // The lease is kept while the last writes end, and given back after them.
+        // The lease is kept while the last writes finish, and released after them.
         let (ended, mut work_ended) = stop::pair();
         let work = async {
             self.lead(args, stop).await;
             ended.stop();
             Ok(())
         };
-        tokio::try_join!(candidate.keep(&mut work_ended), work)?;
-        candidate.release().await;
+        tokio::try_join!(election.keep(&mut work_ended), work)?;
+        election.release().await;
         Ok(())
     }
 
-    /// Claims, gates, SchedExts and the images that they name, until asked to stop.
+    /// Runs claims, gates, controller and image reader until a stop is requested.
     async fn lead(&self, args: &ManagerArgs, stop: Stop) {
         let (shares, published) = watch::channel(Arc::default());
-        let claimer = Claimer {
+        let claims = ClaimsLoop {
             client: self.client.clone(),
             leadership: self.leadership.clone(),
             stores: Arc::clone(&self.stores),
             queue: Arc::clone(&self.queue),
-            news: Arc::clone(&self.claims),
-            sees_all: args.watch_namespaces.is_empty(),
+            changed: Arc::clone(&self.claims_changed),
+            watches_all_namespaces: args.watch_namespaces.is_empty(),
             shares,
         };
-        let writer = || {
-            (
-                self.client.clone(),
-                self.leadership.clone(),
-                Arc::clone(&self.stores),
-            )
-        };
-        let (client, leadership, stores) = writer();
-        let applier = Applier::new(client, leadership, stores);
-        let (client, leadership, stores) = writer();
-        let reporter = Reporter::new(client, leadership, stores);
-        let floors = Arc::<Floors>::default();
-        let controller = Arc::new(Controller {
-            floors: Arc::clone(&floors),
-            stores: Arc::clone(&self.stores),
-            queue: Arc::clone(&self.queue),
-            shares: published,
-            applier,
-            reporter,
-            metrics: Arc::clone(&self.metrics),
-        });
-        let (client, leadership, stores) = writer();
-        let gatekeeper = Arc::new(Gatekeeper {
+        let (client, leadership, stores) = self.writer();
+        let gates = Arc::new(GateWriter {
             client,
             leadership,
             stores,
-            queue: Arc::clone(&self.gates),
+            queue: Arc::clone(&self.gate_queue),
+        });
+        let min_kernels = Arc::<MinKernels>::default();
+        let (client, leadership, stores) = self.writer();
+        let applier = Applier::new(client, leadership, stores);
+        let (client, leadership, stores) = self.writer();
+        let controller = Arc::new(Controller {
+            stores: Arc::clone(&self.stores),
+            queue: Arc::clone(&self.queue),
+            shares: published,
+            min_kernels: Arc::clone(&min_kernels),
+            applier,
+            status_writer: StatusWriter::new(client, leadership, stores),
+            metrics: Arc::clone(&self.metrics),
         });
         let concurrency = args.concurrency;
-        let read_images = async {
-            if let Some(settings) = &self.registry {
-                let reader = Reader {
-                    registry: settings.clone(),
-                    stores: Arc::clone(&self.stores),
-                    queue: Arc::clone(&self.queue),
-                    news: Arc::clone(&self.images),
-                    floors,
-                };
-                reader.run(stop.clone()).await;
-            }
-        };
         tokio::join!(
-            read_images,
-            claimer.run(stop.clone()),
-            gatekeeper.run(concurrency, stop.clone()),
+            self.read_images(min_kernels, stop.clone()),
+            claims.run(stop.clone()),
+            gates.run(concurrency, stop.clone()),
             controller.run(concurrency, stop.clone()),
         );
     }
 
-    /// Probes and metrics; comes back only when they fail.
+    async fn read_images(&self, min_kernels: Arc<MinKernels>, stop: Stop) {
+        if let Some(settings) = &self.registry {
+            let reader = ImageReader {
+                registry: settings.clone(),
+                stores: Arc::clone(&self.stores),
+                queue: Arc::clone(&self.queue),
+                changed: Arc::clone(&self.images_changed),
+                min_kernels,
+            };
+            reader.run(stop).await;
+        }
+    }
+
+    fn writer(&self) -> (Client, Leadership, Arc<Stores>) {
+        let (leadership, stores) = (self.leadership.clone(), Arc::clone(&self.stores));
+        (self.client.clone(), leadership, stores)
+    }
+
+    /// Serves probes and metrics; returns only when one of them fails.
     async fn serve(
         &self,
         args: &ManagerArgs,
@@ -261,8 +282,9 @@ impl Shared {
         metrics: Option<TcpListener>,
     ) -> Result<(), ManagerError> {
         let probes = async {
+            let health = Arc::clone(&self.health);
             match probes {
-                Some(listener) => probe::serve(listener, Arc::clone(&self.health)).await,
+                Some(listener) => probe::serve(listener, move || health.missing()).await,
                 None => std::future::pending().await,
             }
         };
@@ -283,20 +305,24 @@ impl Shared {
         args: &ManagerArgs,
         listener: TcpListener,
     ) -> Result<(), ServeError> {
-        let settings = Settings {
-            secure: args.metrics_secure,
+        let (stores, queue) = (Arc::clone(&self.stores), Arc::clone(&self.queue));
+        let metrics = Arc::clone(&self.metrics);
+        let render: Render = Arc::new(move || {
+            metrics.text(&Snapshot {
+                queue: queue.snapshot(),
+                schedexts: counts::schedexts(&stores),
+                nodes: counts::nodes(&stores),
+                nodes_of: counts::nodes_of(&stores),
+                names: counts::names(&stores),
+            })
+        });
+        if !args.metrics_secure {
+            return Ok(metrics_server::serve_plain(listener, render).await?);
+        }
+        let options = HttpsOptions {
             certificate: args.metrics_cert_path.clone(),
             http2: args.enable_http2,
         };
-        let (stores, queue) = (Arc::clone(&self.stores), Arc::clone(&self.queue));
-        let look = Arc::new(move || Snapshot {
-            depth: queue.depth(),
-            schedexts: count::schedexts(&stores),
-            nodes: count::nodes(&stores),
-            nodes_of: count::nodes_of(&stores),
-            names: count::names(&stores),
-        });
-        let metrics = Arc::clone(&self.metrics);
-        metrics_server::serve(listener, settings, self.client.clone(), metrics, look).await
+        metrics_server::serve_https(listener, options, self.client.clone(), render).await
     }
 }

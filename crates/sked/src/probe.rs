@@ -1,23 +1,15 @@
-//! `/healthz` and `/readyz`, for kubelet. Alive is whoever answers; a manager is ready when it has
-//! filled caches, leader or not: one that waits for the lease is as ready as it can be. An agent is
-//! ready while its report can be believed.
+//! Serves `/healthz` and `/readyz` for kubelet. `/healthz` always succeeds. The manager is ready when
+//! its caches are filled, whether it is the leader or not; the agent is ready while the API server
+//! has its current report.
 
 use std::net::TcpListener;
-use std::sync::Arc;
 
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
 
-use crate::health::Health;
-
-/// Answers until the process ends.
-pub(crate) async fn serve(listener: TcpListener, health: Arc<Health>) -> std::io::Result<()> {
-    serve_with(listener, move || health.missing()).await
-}
-
-/// The same for whoever knows by itself what is missing, in sentences.
-pub(crate) async fn serve_with(
+/// Serves until the process ends. `missing` lists what keeps the process from being ready.
+pub(crate) async fn serve(
     listener: TcpListener,
     missing: impl Fn() -> Vec<String> + Clone + Send + Sync + 'static,
 ) -> std::io::Result<()> {

@@ -1,7 +1,7 @@
-//! For tests only: which metrics the alerts and the dashboard ask for. What is measured is checked
-//! against it where it is measured, in both files `metrics.rs`.
+//! For tests only: which metrics the alerts and the dashboard use. The tests of both files
+//! `metrics.rs` compare them with the metrics that exist.
 //!
-//! Reads as much of Prometheus' language as is needed to tell a metric from everything else.
+//! It parses as much of PromQL as is needed to find the names of metrics.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use serde_json::Value;
 const RULES: &str = include_str!("../../../config/prometheus/rules.yaml");
 const DASHBOARD: &str = include_str!("../../../config/grafana/sked.json");
 
-/// What the agents measure begins with this.
+/// The prefix of the agents' metrics.
 const OF_AGENTS: &str = "sked_node_";
 /// Prometheus' own.
 const OF_PROMETHEUS: &str = "up";
 
-/// Words that a list of labels follows.
+/// Keywords that are followed by a list of labels.
 const GROUPING: [&str; 6] = [
     "by",
     "without",
@@ -26,27 +26,27 @@ const GROUPING: [&str; 6] = [
 ];
 const OPERATORS: [&str; 5] = ["and", "or", "unless", "bool", "offset"];
 
-/// The metrics that are asked of managers.
-pub(crate) fn asked_of_managers() -> BTreeSet<String> {
-    let all = asked().into_iter();
+/// The metrics of the manager that are used.
+pub(crate) fn used_of_manager() -> BTreeSet<String> {
+    let all = used().into_iter();
     all.filter(|name| !name.starts_with(OF_AGENTS) && name != OF_PROMETHEUS)
         .collect()
 }
 
-/// The metrics that are asked of agents.
-pub(crate) fn asked_of_agents() -> BTreeSet<String> {
-    let all = asked().into_iter();
+/// The metrics of the agent that are used.
+pub(crate) fn used_of_agent() -> BTreeSet<String> {
+    let all = used().into_iter();
     all.filter(|name| name.starts_with(OF_AGENTS)).collect()
 }
 
-/// The metrics that a text as Prometheus gets it has values of.
-pub(crate) fn measured(text: &str) -> BTreeSet<String> {
+/// The metrics that a response to a scrape has values of.
+pub(crate) fn exported(text: &str) -> BTreeSet<String> {
     let values = text.lines().filter(|line| !line.starts_with('#'));
     let names = values.filter_map(|line| line.split(['{', ' ']).next());
     names.map(str::to_owned).collect()
 }
 
-fn asked() -> BTreeSet<String> {
+fn used() -> BTreeSet<String> {
     let expressions = alerts(RULES).into_iter().chain(dashboard(DASHBOARD));
     expressions.flat_map(|one| metrics(&one)).collect()
 }
@@ -89,28 +89,28 @@ fn dashboard(json: &str) -> Vec<String> {
 
 /// The metrics in an expression.
 fn metrics(expression: &str) -> BTreeSet<String> {
-    let words = words(expression);
+    let tokens = tokens(expression);
     let mut found = BTreeSet::new();
     let mut at = 0;
-    while let Some(word) = words.get(at) {
-        let next = words.get(at + 1).map_or("", String::as_str);
-        if GROUPING.contains(&word.as_str()) {
-            at += words[at..].iter().position(|word| word == ")").unwrap();
-        } else if word.starts_with(|c: char| c.is_ascii_alphabetic())
+    while let Some(token) = tokens.get(at) {
+        let next = tokens.get(at + 1).map_or("", String::as_str);
+        if GROUPING.contains(&token.as_str()) {
+            at += tokens[at..].iter().position(|token| token == ")").unwrap();
+        } else if token.starts_with(|c: char| c.is_ascii_alphabetic())
             && next != "("
             && !GROUPING.contains(&next)
-            && !OPERATORS.contains(&word.as_str())
+            && !OPERATORS.contains(&token.as_str())
         {
-            found.insert(word.clone());
+            found.insert(token.clone());
         }
         at += 1;
     }
     found
 }
 
-/// Words, numbers and signs; not what is between quotes, braces or brackets.
-fn words(expression: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
+/// Names, numbers and signs, without what is in quotes, braces or brackets.
+fn tokens(expression: &str) -> Vec<String> {
+    let mut tokens = vec![String::new()];
     let mut until = None;
     for c in expression.chars() {
         match (until, c) {
@@ -120,17 +120,17 @@ fn words(expression: &str) -> Vec<String> {
             (None, '{') => until = Some('}'),
             (None, '[') => until = Some(']'),
             (None, _) if c.is_ascii_alphanumeric() || c == '_' => {
-                words.last_mut().unwrap().push(c);
+                tokens.last_mut().unwrap().push(c);
             }
-            (None, _) => words.extend([c.to_string(), String::new()]),
+            (None, _) => tokens.extend([c.to_string(), String::new()]),
         }
     }
-    words.retain(|word| !word.trim().is_empty());
-    words
+    tokens.retain(|token| !token.trim().is_empty());
+    tokens
 }
 
 #[test]
-fn metrics_are_told_from_everything_else() {
+fn names_of_metrics_are_found_in_expressions() {
     for (expression, wanted) in [
         (
             r#"max by (a, b) (one{state="or"}) - two > 0"#,
@@ -167,7 +167,7 @@ fn every_expression_is_found() {
     );
 }
 
-/// What is linked to, and what alerts point at, stays what it is.
+/// Links to panels and data sources must stay stable.
 #[test]
 fn the_dashboard_names_no_data_source_and_its_panels_have_numbers() {
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();

@@ -1,6 +1,6 @@
-//! `sked release-nodes`: takes every owner label off the nodes when sked is gone for good. The
-//! chart runs it after its removal. While SchedExts are left it does nothing: their DaemonSets go
-//! by these labels, and a new installation picks both up.
+//! `sked release-nodes`: removes the owner label from all nodes when sked is uninstalled. The chart
+//! runs it after its removal. While SchedExts exist it does nothing: their DaemonSets depend on these
+//! labels, and a new installation uses both again.
 
 use std::path::Path;
 
@@ -13,35 +13,26 @@ use sked_api::label::OWNER;
 
 use crate::client::{self, ClientError};
 
-/// Why labels are left.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReleaseError {
-    /// No client.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// Nobody knows whether SchedExts are left.
     #[error("cannot list SchedExts")]
     SchedExts(#[source] Box<kube::Error>),
-    /// Nobody knows which nodes have the label.
     #[error("cannot list the nodes that have the label {OWNER}")]
     Nodes(#[source] Box<kube::Error>),
-    /// A node keeps its label.
     #[error(
-        "cannot take the label {OWNER} off the node {node}: `kubectl label node {node} {OWNER}-` does"
+        "cannot remove the label {OWNER} from the node {node}: try `kubectl label node {node} {OWNER}-`"
     )]
     Node {
-        /// Which.
         node: String,
-        /// Why.
         #[source]
         source: Box<kube::Error>,
     },
-    /// The runtime.
-    #[error("the system refused")]
+    #[error("cannot start the async runtime")]
     Io(#[from] std::io::Error),
 }
 
-/// Does it, once.
 pub(crate) fn start(kubeconfig: Option<&Path>) -> Result<(), ReleaseError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -50,8 +41,8 @@ pub(crate) fn start(kubeconfig: Option<&Path>) -> Result<(), ReleaseError> {
 }
 
 async fn release(client: Client) -> Result<(), ReleaseError> {
-    if schedexts_are_left(&client).await? {
-        tracing::info!("SchedExts are left: the nodes keep their labels for them");
+    if schedexts_exist(&client).await? {
+        tracing::info!("SchedExts exist: the nodes keep their labels");
         return Ok(());
     }
     let nodes: Api<Node> = Api::all(client);
@@ -66,8 +57,8 @@ async fn release(client: Client) -> Result<(), ReleaseError> {
             .patch_metadata(&node, &PatchParams::default(), &without)
             .await
         {
-            Ok(_) => tracing::info!(node, "released"),
-            // The node itself went meanwhile.
+            Ok(_) => tracing::info!(node, "removed the owner label"),
+            // The node was deleted in the meantime.
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             Err(source) => {
                 let source = Box::new(source);
@@ -75,18 +66,21 @@ async fn release(client: Client) -> Result<(), ReleaseError> {
             }
         }
     }
-    tracing::info!(nodes = labelled.items.len(), "no node has an owner label");
+    tracing::info!(
+        nodes = labelled.items.len(),
+        "no node has an owner label any more"
+    );
     Ok(())
 }
 
-async fn schedexts_are_left(client: &Client) -> Result<bool, ReleaseError> {
+async fn schedexts_exist(client: &Client) -> Result<bool, ReleaseError> {
     let schedexts: Api<SchedExt> = Api::all(client.clone());
     match schedexts
         .list_metadata(&ListParams::default().limit(1))
         .await
     {
         Ok(left) => Ok(!left.items.is_empty()),
-        // The definition itself is gone.
+        // The CRD was deleted.
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
         Err(source) => Err(ReleaseError::SchedExts(Box::new(source))),
     }

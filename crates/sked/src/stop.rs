@@ -1,38 +1,36 @@
-//! The wish to stop, as everything in this program hears it.
+//! Stop requests: from SIGTERM or SIGINT to every task of the program.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Hears of the wish to stop.
+/// Receives a stop request.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop(watch::Receiver<bool>);
 
-/// Tells all.
+/// Sends a stop request to every [`Stop`].
 #[derive(Debug)]
 pub(crate) struct Stopper(watch::Sender<bool>);
 
-/// A pair of both.
 pub(crate) fn pair() -> (Stopper, Stop) {
     let (sender, receiver) = watch::channel(false);
     (Stopper(sender), Stop(receiver))
 }
 
 impl Stopper {
-    /// Tells all who hold a [`Stop`].
     pub(crate) fn stop(&self) {
         self.0.send_replace(true);
     }
 }
 
 impl Stop {
-    /// Waits for it.
-    pub(crate) async fn asked(&mut self) {
-        // A stopper that is gone cannot ask any more, and nothing goes on without it.
-        let _ = self.0.wait_for(|asked| *asked).await;
+    /// Waits for a stop request.
+    pub(crate) async fn requested(&mut self) {
+        // A stopper that was dropped counts as a request too.
+        let _ = self.0.wait_for(|requested| *requested).await;
     }
 }
 
-/// Waits until the system asks this process to end: SIGTERM from kubelet, SIGINT from a terminal.
+/// Waits for SIGTERM (kubelet) or SIGINT (a terminal).
 pub(crate) async fn signals() -> std::io::Result<&'static str> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -2,7 +2,7 @@
 //! schedctl rely on.
 
 use lab::CommandOutput;
-use schedkit_core::LastWords;
+use schedkit_core::SchedulerExit;
 use testkit::machine::{Machine, PODMAN_RUN, machine_with_bpfland};
 
 const CTR_RUN: &str =
@@ -143,8 +143,8 @@ fn every_fault_is_in_the_schedulers_output_and_the_kernels_log() {
         let text = output.text();
         assert_eq!(output.status, fault.code, "{args}: {text}");
         assert!(text.contains(fault.output), "{args}: {text}");
-        let understood = LastWords::parse(&text).unwrap();
-        assert_eq!(understood.reason.word(), fault.reason, "{args}");
+        let understood = SchedulerExit::parse(&text).unwrap();
+        assert_eq!(understood.reason.as_str(), fault.reason, "{args}");
         let log = machine.shell("dmesg");
         assert!(log.contains(fault.kernel), "{args}: {log}");
         assert_eq!(kernel_state(&machine), "disabled", "{args}");
@@ -162,8 +162,8 @@ fn without_a_kernel_configuration_the_reason_is_printed_only_when_asked_for() {
         let script = format!("podman run --rm --privileged --pid=host {image} {args}");
         let output = machine.node().shell(&script).unwrap();
         assert_eq!(output.status, 1, "{output:?}");
-        let understood = LastWords::parse(&output.text()).unwrap();
-        assert_eq!(understood.reason.word(), reason, "{output:?}");
+        let understood = SchedulerExit::parse(&output.text()).unwrap();
+        assert_eq!(understood.reason.as_str(), reason, "{output:?}");
     }
 }
 

@@ -1,19 +1,20 @@
-//! `make demo`: a node boots and joins a cluster, sked is deployed there, a SchedExt puts a
-//! scheduler into the node's kernel and takes it out again. Then schedctl does it on the node
+//! `make demo`: a node boots and joins a cluster, sked is deployed there, a SchedExt attaches a
+//! scheduler to the node's kernel and detaches it again. Then schedctl does the same on the node
 //! itself, and goes back from a scheduler that stalls.
 //!
-//! The kernel is asked before, during and after. A step that does not end as it is told ends the
-//! demo with exit code 1; the lab goes with it either way.
+//! The kernel's state is shown before, during and after. A step with another result than announced
+//! ends the demo with exit code 1; the lab ends with it.
 
 mod machine;
 mod operator;
 mod stage;
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lab::static_program::{self, Profile};
-use lab::{Lab, LabSpec, SchedctlHost, Scheduler, Topology};
+use anyhow::Context;
+use lab::{Lab, LabSpec, SchedctlHost, Topology};
 
 use stage::Stage;
 
@@ -34,15 +35,19 @@ fn main() -> ExitCode {
 fn demo() -> anyhow::Result<()> {
     let mut stage = Stage::new();
     stage.title("A node with its own kernel joins a real Kubernetes")?;
-    let build = |name| static_program::build(name, Profile::Release);
-    let sked = stage.step("building sked", || build("sked"))?;
-    let schedctl = stage.step("building schedctl", || build("schedctl"))?;
+    let programs = programs()?;
     let spec = LabSpec {
         topology: Topology::Cluster,
-        schedulers: vec![Scheduler::ScxLab, Scheduler::ScxBpfland],
         ..SchedctlHost::spec("demo", &lab::operator::tree().join(".lab"))
     };
     let lab = Lab::up(&spec, |event| stage.show(event))?;
-    operator::story(&mut stage, &lab, &sked)?;
-    machine::story(&mut stage, lab, &schedctl)
+    operator::run(&mut stage, &lab, &programs.join("sked"))?;
+    machine::run(&mut stage, lab, &programs.join("schedctl"))
+}
+
+/// `lab/demo` builds the programs into the folder above this one.
+fn programs() -> anyhow::Result<PathBuf> {
+    let this = std::env::current_exe()?;
+    let folder = this.ancestors().nth(2).map(Path::to_owned);
+    folder.context("cannot find the folder of the programs: run `make demo`")
 }

@@ -1,6 +1,5 @@
-//! What both halves of the demo do in front of the audience: say things, show commands and their
-//! output, show work that takes a while, and ask the node's kernel. What is not as it is told is
-//! an error.
+//! What both halves of the demo print: titles, commands with their output, progress of slow steps,
+//! and the state of the node's kernel. An unexpected result is an error.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -10,12 +9,11 @@ use lab::{Event, Lab, Screen, command};
 
 const NODE: &str = "node1";
 /// Generous: the node's processor is emulated.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// The name of what is attached when nothing is.
-pub(crate) const NOBODY: &str = "";
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// No scheduler is attached.
+pub(crate) const NOTHING: &str = "";
 const ASK: &str = "cd /sys/kernel/sched_ext && grep -s . state enable_seq nr_rejected root/ops";
 
-/// Where the demo is shown.
 pub(crate) struct Stage {
     screen: Screen,
 }
@@ -60,10 +58,10 @@ impl Stage {
         Ok(self.screen.busy(work))
     }
 
-    /// Shows a command of kubectl and what it says.
-    pub(crate) fn kubectl(&self, lab: &Lab, words: &str) -> anyhow::Result<()> {
-        let said = self.run(&format!("$ kubectl {words}"), || ask(lab, words))??;
-        self.say(said.trim_end())
+    /// Shows a kubectl command and its output.
+    pub(crate) fn kubectl(&self, lab: &Lab, args: &str) -> anyhow::Result<()> {
+        let output = self.run(&format!("$ kubectl {args}"), || ask(lab, args))??;
+        self.say(output.trim_end())
     }
 
     /// Has kubectl wait for something.
@@ -71,53 +69,53 @@ impl Stage {
         &mut self,
         lab: &Lab,
         what: &str,
-        words: &str,
+        args: &str,
     ) -> anyhow::Result<()> {
-        let patience = PATIENCE.as_secs();
-        self.step(what, || ask(lab, &format!("{words} --timeout={patience}s")))?;
+        let timeout = TIMEOUT.as_secs();
+        self.step(what, || ask(lab, &format!("{args} --timeout={timeout}s")))?;
         Ok(())
     }
 
-    /// Waits for the kernel to say so.
+    /// Waits for this state of the kernel.
     pub(crate) fn await_kernel(&mut self, lab: &Lab, state: &str) -> anyhow::Result<()> {
         let node = lab.node(NODE)?;
-        let what = format!("waiting until the kernel says {state}");
+        let what = format!("waiting until the kernel reports {state}");
         self.step(&what, || {
-            node.eventually(&what, PATIENCE, || {
-                let said = node.run(&["cat", "/sys/kernel/sched_ext/state"])?;
-                Ok((said.stdout.trim() == state).then_some(()))
+            node.eventually(&what, TIMEOUT, || {
+                let output = node.run(&["cat", "/sys/kernel/sched_ext/state"])?;
+                Ok((output.stdout.trim() == state).then_some(()))
             })
         })
         .with_context(|| format!("see {}", lab.state().path("logs").display()))
     }
 
-    /// Shows the kernel's own words, nobody's opinion of it: its state, and how the name of what is
-    /// attached begins.
+    /// Shows the kernel's sysfs files and checks its state and how the name of the attached scheduler
+    /// begins.
     pub(crate) fn kernel(&self, lab: &Lab, state: &str, ops: &str) -> anyhow::Result<()> {
-        let said = self.on_node(lab, ASK)?;
-        let has = |words: String| said.lines().any(|line| line.starts_with(&words));
+        let output = self.on_node(lab, ASK)?;
+        let has = |args: String| output.lines().any(|line| line.starts_with(&args));
         ensure!(
-            has(format!("state:{state}")) && has(format!("root/ops:{ops}")) == (ops != NOBODY),
-            "the kernel does not say {state:?} {ops:?} any more"
+            has(format!("state:{state}")) && has(format!("root/ops:{ops}")) == (ops != NOTHING),
+            "the kernel does not report {state:?} {ops:?} any more"
         );
         Ok(())
     }
 
-    /// Shows a command on the node and what it says.
+    /// Shows a command on the node and its output.
     pub(crate) fn on_node(&self, lab: &Lab, script: &str) -> anyhow::Result<String> {
         let node = lab.node(NODE)?;
-        let said = self
+        let output = self
             .run(&format!("{NODE} # {script}"), || node.shell(script))??
             .stdout;
-        self.say(said.trim_end())?;
-        Ok(said)
+        self.say(output.trim_end())?;
+        Ok(output)
     }
 }
 
-fn ask(lab: &Lab, words: &str) -> anyhow::Result<String> {
+fn ask(lab: &Lab, args: &str) -> anyhow::Result<String> {
     let mut kubectl = lab.kubectl()?;
     kubectl
         .current_dir(lab::operator::tree())
-        .args(words.split(' '));
+        .args(args.split(' '));
     Ok(command::read(&mut kubectl)?)
 }

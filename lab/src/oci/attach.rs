@@ -70,12 +70,16 @@ impl Registry {
             .get(&url)
             .call()
             .map_err(|error| unreachable(&url, error))?;
-        if response.status() != 200 {
-            return Err(PushError::Refused {
-                method: "GET",
-                url,
-                status: response.status().as_u16(),
-            });
+        match response.status().as_u16() {
+            200 => {}
+            404 => return Ok(Vec::new()),
+            status => {
+                return Err(PushError::Refused {
+                    method: "GET",
+                    url,
+                    status,
+                });
+            }
         }
         let bytes = response
             .into_body()

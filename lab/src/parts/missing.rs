@@ -15,13 +15,13 @@ const TO_BUILD_DISKS: &[&str] = &["debian-archive-keyring", "e2fsprogs", "kmod",
 
 pub(super) fn find(cache: &Cache, spec: &LabSpec) -> MissingParts {
     let nodes = spec.topology.has_nodes();
-    let signing = (spec.signing && signing::is_missing(cache))
+    let signing = signing::is_missing(cache, spec.signing)
         || (spec.topology.has_referrers() && signing::is_sigstore_missing(cache));
     let schedulers = spec.topology.has_schedulers()
         && spec
             .schedulers
             .iter()
-            .any(|which| scheduler::is_missing(cache, *which));
+            .any(|which| scheduler::is_missing(cache, spec, *which));
     let kernel =
         (nodes && kernel::cached(cache, &spec.kernel).is_none()).then(|| spec.kernel.clone());
     let disk = nodes && root_disk::is_missing(cache);
@@ -32,6 +32,9 @@ pub(super) fn find(cache: &Cache, spec: &LabSpec) -> MissingParts {
     // `prepare` also installs what work on the schedulers themselves needs.
     if schedulers || spec.goal == Goal::Prepared {
         packages.extend(scheduler::PACKAGES);
+        if spec.arm64 {
+            packages.extend(scheduler::ARM64_PACKAGES);
+        }
     }
     if spec.topology == Topology::Cluster && pod_images::is_missing(cache) {
         packages.extend(pod_images::PACKAGES);

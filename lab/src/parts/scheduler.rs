@@ -13,15 +13,13 @@ use super::error::PartError;
 use super::registry_image::RegistryImage;
 use crate::cache::Cache;
 use crate::progress::Reporter;
-use crate::spec::Scheduler;
+use crate::spec::{LabSpec, Scheduler};
 
 /// The packages that building schedulers needs.
 pub const PACKAGES: &[&str] = &[
     "clang-19",
     "gcc",
-    "gcc-aarch64-linux-gnu",
     "libc6-dev",
-    "libc6-dev-arm64-cross",
     "libclang-19-dev",
     "libelf-dev",
     "make",
@@ -29,9 +27,12 @@ pub const PACKAGES: &[&str] = &[
     "zlib1g-dev",
 ];
 
-pub fn is_missing(cache: &Cache, scheduler: Scheduler) -> bool {
+/// Packages that cross-compile them for arm64.
+pub const ARM64_PACKAGES: &[&str] = &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"];
+
+pub fn is_missing(cache: &Cache, spec: &LabSpec, scheduler: Scheduler) -> bool {
     match scheduler {
-        Scheduler::ScxLab => scx_lab::is_missing(cache),
+        Scheduler::ScxLab => scx_lab::is_missing(cache, spec),
         Scheduler::ScxBpfland => scx_bpfland::is_missing(cache),
     }
 }
@@ -39,11 +40,12 @@ pub fn is_missing(cache: &Cache, scheduler: Scheduler) -> bool {
 /// A scheduler's images; builds its program if the cache does not have it.
 pub fn images(
     cache: &Cache,
+    spec: &LabSpec,
     scheduler: Scheduler,
     reporter: &Reporter,
 ) -> Result<Vec<RegistryImage>, PartError> {
     match scheduler {
-        Scheduler::ScxLab => scx_lab::images(cache, reporter),
+        Scheduler::ScxLab => scx_lab::images(cache, spec, reporter),
         Scheduler::ScxBpfland => scx_bpfland::images(cache, reporter),
     }
 }

@@ -50,20 +50,34 @@ const SOURCES: [(&str, &str); 13] = [
     ("simple.go", include_str!("../../sigstore/simple.go")),
 ];
 
-pub fn is_missing(cache: &Cache) -> bool {
-    is_sigstore_missing(cache)
-        || [COSIGN, COSIGN_2]
-            .iter()
-            .any(|cosign| cache.find(cosign.part, &cosign.key()).is_none())
+pub fn is_missing(cache: &Cache, signing: Signing) -> bool {
+    let cosign_missing = || {
+        let mut editions = [COSIGN, COSIGN_2].into_iter();
+        editions.any(|cosign| cache.find(cosign.part, &cosign.key()).is_none())
+    };
+    signing >= Signing::Sigstore && is_sigstore_missing(cache)
+        || signing >= Signing::Cosign && cosign_missing()
 }
 
 pub fn is_sigstore_missing(cache: &Cache) -> bool {
     cache.find("sigstore", &sigstore_key()).is_none()
 }
 
-/// All programs; builds those that the cache does not have.
-pub fn make(cache: &Cache, reporter: &Reporter) -> Result<Tools, PartError> {
-    Ok(Tools {
+/// The programs of this choice; builds those that the cache does not have.
+pub fn make(
+    cache: &Cache,
+    signing: Signing,
+    reporter: &Reporter,
+) -> Result<Option<Tools>, PartError> {
+    let cosign = match signing {
+        Signing::None => return Ok(None),
+        Signing::Sigstore => None,
+        Signing::Cosign => Some(CosignPrograms {
+            v3: COSIGN.make(cache, reporter)?,
+            v2: COSIGN_2.make(cache, reporter)?,
+        }),
+    };
+    Ok(Some(Tools {
         sigstore: make_sigstore(cache, reporter)?,
         cosign,
     }))

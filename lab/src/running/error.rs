@@ -29,8 +29,8 @@ pub enum LabError {
         "the lab has no Kubernetes: start one with `--topology cluster` or `--topology control-plane`"
     )]
     NoKubernetes,
-    #[error("the lab has no cosign: start one with `--signing`")]
-    NoCosign,
+    #[error("the lab has no {0}: start one with `--signing {0}`")]
+    NoTools(&'static str),
     #[error(transparent)]
     Signing(#[from] SigningError),
     #[error(

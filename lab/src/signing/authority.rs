@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::key::{KeyPair, Signed};
+use super::request::{self, SigningError};
 use super::signer::{IDENTITY, ISSUER};
-use super::sigstore::{self, SigningError};
 use crate::oci::SignatureLayer;
 
 /// The keys behind one trusted root: certificate authority, log and timestamp authority.
@@ -29,7 +29,7 @@ struct Created {
 }
 
 /// Keyless signatures of one image by one signer, by case: good ones, and ones with one flaw each.
-/// `lab/sigstore/bundles.go` and `simple.go` have the cases; `lab/tests/verdicts.md` has cosign's
+/// `lab/sigstore/bundles.go` and `simple.go` have the cases; `e2e/tests/long_signatures/cosign_verdicts.md` has cosign's
 /// verdict on each.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Material {
@@ -45,7 +45,7 @@ impl Authority {
         let Created {
             authority,
             trusted_root,
-        } = sigstore::run(program, &["create"], &())?;
+        } = request::run(program, &["create"], &())?;
         fs::create_dir_all(folder)?;
         let created = Self {
             program: program.to_owned(),
@@ -76,7 +76,7 @@ impl Authority {
         digest: &str,
     ) -> Result<Material, SigningError> {
         let keys = self.keys.to_string_lossy();
-        sigstore::run(
+        request::run(
             &self.program,
             &["issue", &keys],
             &json!({
@@ -94,6 +94,6 @@ impl Authority {
     ) -> Result<Signed, SigningError> {
         let keys = self.keys.to_string_lossy();
         let input = key.sign_input(Default::default(), simple, statement);
-        sigstore::run(&self.program, &["sign", &keys], &input)
+        request::run(&self.program, &["sign", &keys], &input)
     }
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::authority::Authority;
-use super::key::{Algorithm, GeneratedKey, Hash, KeyPair, Scheme, Signed};
+use super::key::KeyPair;
+use super::request::SigningError;
 use super::signer::{Match, Signer};
-use super::sigstore::{self, SigningError};
-use super::tools::{Edition, Form, Tools};
+use super::tools::{CosignPrograms, Edition, Form};
 use crate::command::{self, CommandError};
 use crate::network;
 
@@ -19,7 +19,7 @@ const EMPTY_ROOT: &str =
     r#"{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}"#;
 const EMPTY_CONFIG: &str = r#"{"mediaType":"application/vnd.dev.sigstore.signingconfig.v0.2+json","rekorTlogConfig":{},"tsaConfig":{}}"#;
 
-/// cosign and the private Sigstore, with a folder for their keys and files.
+/// Both editions of cosign, with a folder for their files.
 #[derive(Clone, Debug)]
 pub struct Cosign {
     programs: CosignPrograms,
@@ -47,23 +47,12 @@ impl Verdict {
     }
 }
 
-/// What Go's `regexp` package makes of a pattern and a text.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct RegexpResult {
-    /// Whether the pattern is valid.
-    pub valid: bool,
-    /// Whether the pattern matches anywhere in the text.
-    pub matches: bool,
-    /// Why the pattern is invalid.
-    pub error: String,
-}
-
 impl Cosign {
     /// Uses a folder of its own, and creates it.
-    pub fn open(tools: &Tools, folder: &Path) -> Result<Self, SigningError> {
+    pub fn open(programs: &CosignPrograms, folder: &Path) -> Result<Self, SigningError> {
         fs::create_dir_all(folder)?;
         let cosign = Self {
-            tools: tools.clone(),
+            programs: programs.clone(),
             folder: std::path::absolute(folder)?,
         };
         fs::write(cosign.empty_root(), EMPTY_ROOT)?;
@@ -80,46 +69,17 @@ impl Cosign {
         self.folder.join("empty_config.json")
     }
 
-    /// Creates a private Sigstore in a subfolder of this name.
-    pub fn create_authority(&self, name: &str) -> Result<Authority, SigningError> {
-        Authority::create(&self.tools.sigstore, &self.folder.join(name))
-    }
-
-    /// Generates a key pair in a subfolder of this name, also in cosign's own format.
-    pub fn key_pair(&self, name: &str, algorithm: Algorithm) -> Result<KeyPair, SigningError> {
-        let mut generated: Vec<GeneratedKey> =
-            sigstore::run(&self.tools.sigstore, &["keys", algorithm.name()], &())?;
-        let Some(GeneratedKey {
-            algorithm,
-            private,
-            public,
-        }) = generated.pop()
-        else {
-            return Err(SigningError::Failed {
-                args: format!("keys {}", algorithm.name()),
-                output_tail: String::new(),
-            });
-        };
-        let folder = self.folder.join(name);
-        fs::create_dir_all(&folder)?;
-        let (plain, public_key) = (folder.join("private.pem"), folder.join("public.pem"));
-        fs::write(&plain, &private)?;
-        fs::write(&public_key, &public)?;
-        let prefix = folder.join("cosign");
-        command::read(
-            self.command(Edition::V3)
-                .args(["import-key-pair", "--yes", "--key"])
-                .arg(&plain)
-                .arg("--output-key-prefix")
-                .arg(&prefix),
-        )?;
-        Ok(KeyPair {
-            algorithm,
-            private,
-            public,
-            cosign_key: prefix.with_extension("key"),
-            public_key,
-        })
+    /// The private key in cosign's own format, with an empty password. Imported once.
+    fn import(&self, key: &KeyPair) -> Result<PathBuf, SigningError> {
+        let prefix = key.public_key.with_file_name("cosign");
+        let imported = prefix.with_extension("key");
+        if !imported.exists() {
+            let pem = key.public_key.with_file_name("private.pem");
+            let mut import = self.command(Edition::V3);
+            import.args(["import-key-pair", "--yes", "--key"]).arg(pem);
+            command::read(import.arg("--output-key-prefix").arg(&prefix))?;
+        }
+        Ok(imported)
     }
 
     /// Signs a reference (`host:port/name@sha256:…`) by key and pushes the signature to its registry.
@@ -156,18 +116,6 @@ impl Cosign {
         }
         command::read(cosign.args(more).arg(reference))?;
         Ok(())
-    }
-
-    /// Signs exactly these bytes by key, without a registry and without a log.
-    pub fn sign_bytes(
-        &self,
-        key: &KeyPair,
-        how: (Hash, Scheme),
-        simple: &str,
-        statement: &str,
-    ) -> Result<Signed, SigningError> {
-        let input = key.sign_input(how, simple, statement);
-        sigstore::run(&self.tools.sigstore, &["sign"], &input)
     }
 
     /// Verifies a reference with the public key in this file.
@@ -227,15 +175,6 @@ impl Cosign {
         }
         cosign.arg(reference);
         cosign
-    }
-
-    /// Matches (pattern, text) pairs with Go's `regexp` package, which cosign uses.
-    pub fn regexps(&self, pairs: &[(&str, &str)]) -> Result<Vec<RegexpResult>, SigningError> {
-        let input: Vec<_> = pairs
-            .iter()
-            .map(|(pattern, text)| json!({"pattern": pattern, "text": text}))
-            .collect();
-        sigstore::run(&self.tools.sigstore, &["regexps"], &input)
     }
 
     /// cosign without this user's settings.

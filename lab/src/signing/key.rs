@@ -80,9 +80,7 @@ pub struct KeyPair {
     pub private: String,
     /// The public key as PEM.
     pub public: String,
-    /// The file of the private key in cosign's own format, with an empty password.
-    pub cosign_key: PathBuf,
-    /// The file of the public key.
+    /// The file of the public key; `private.pem` beside it holds the private one.
     pub public_key: PathBuf,
 }
 

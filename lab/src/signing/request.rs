@@ -1,4 +1,4 @@
-//! Requests to the `sigstore` program: JSON in, JSON out.
+//! Runs the `sigstore` program: JSON on standard input, JSON on standard output.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,38 +10,29 @@ use serde::de::DeserializeOwned;
 use crate::command::{self, CommandError};
 use crate::oci::PushError;
 
-/// Why something is not signed or no verdict is to be had.
+/// Why an image could not be signed or verified.
 #[derive(Debug, thiserror::Error)]
 pub enum SigningError {
-    /// A program failed.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// The Sigstore refused.
-    #[error("the lab's sigstore could not {verb}{output_tail}")]
-    Refused {
-        /// What it was asked for.
-        verb: String,
-        /// What it said.
-        output_tail: String,
-    },
-    /// The Sigstore's answer makes no sense.
-    #[error("cannot read what the lab's sigstore answered")]
-    Answer(#[source] serde_json::Error),
-    #[error("cannot attach a signature")]
-    Attach(#[from] PushError),
-    /// A file or pipe.
-    #[error("cannot use the files of keys and signatures")]
+    #[error(transparent)]
+    Push(#[from] PushError),
+    #[error("`sigstore {args}` failed{output_tail}")]
+    Failed { args: String, output_tail: String },
+    #[error("cannot parse the output of the lab's sigstore program")]
+    Output(#[source] serde_json::Error),
+    #[error("cannot write the files of cosign and sigstore: check that the disk is not full")]
     Io(#[from] io::Error),
 }
 
-/// Asks and gives the answer.
-pub(super) fn ask<T: DeserializeOwned>(
+/// Runs `sigstore ARGS` with `input` and parses its output.
+pub(super) fn run<T: DeserializeOwned>(
     program: &Path,
-    words: &[&str],
-    question: &impl Serialize,
+    args: &[&str],
+    input: &impl Serialize,
 ) -> Result<T, SigningError> {
     let mut process = Command::new(program)
-        .args(words)
+        .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -50,17 +41,17 @@ pub(super) fn ask<T: DeserializeOwned>(
             program: program.display().to_string(),
             source,
         })?;
-    let text = serde_json::to_vec(question).map_err(io::Error::from)?;
-    if let Some(mut input) = process.stdin.take() {
-        // One that ends without listening says why on its standard error.
-        let _ = input.write_all(&text);
+    let text = serde_json::to_vec(input).map_err(io::Error::from)?;
+    if let Some(mut pipe) = process.stdin.take() {
+        // If the program exits without reading, its standard error says why.
+        let _ = pipe.write_all(&text);
     }
     let output = process.wait_with_output()?;
     if !output.status.success() {
-        return Err(SigningError::Refused {
-            verb: words.join(" "),
+        return Err(SigningError::Failed {
+            args: args.join(" "),
             output_tail: command::output_tail(&String::from_utf8_lossy(&output.stderr)),
         });
     }
-    serde_json::from_slice(&output.stdout).map_err(SigningError::Answer)
+    serde_json::from_slice(&output.stdout).map_err(SigningError::Output)
 }

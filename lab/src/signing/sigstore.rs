@@ -1,4 +1,4 @@
-//! Runs the `sigstore` program: JSON on standard input, JSON on standard output.
+//! The `sigstore` program of `lab/sigstore`: key pairs, signatures by key, authorities.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,50 +7,103 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::authority::Authority;
-use super::key::{Algorithm, Hash, KeyPair, MadeKey, Scheme, Signed, statement};
-use super::request::{SigningError, ask};
+use super::key::{Algorithm, GeneratedKey, Hash, KeyPair, Scheme, Signed, statement};
+use super::request::{self, SigningError};
 use crate::oci::{Artifact, Registry, Subject};
 
-/// Why an image could not be signed or verified.
-#[derive(Debug, thiserror::Error)]
-pub enum SigningError {
-    #[error(transparent)]
-    Command(#[from] CommandError),
-    #[error("`sigstore {args}` failed{output_tail}")]
-    Failed { args: String, output_tail: String },
-    #[error("cannot parse the output of the lab's sigstore program")]
-    Output(#[source] serde_json::Error),
-    #[error("cannot write the files of cosign and sigstore: check that the disk is not full")]
-    Io(#[from] io::Error),
+/// The program, and a folder for the keys that it generates.
+#[derive(Clone, Debug)]
+pub struct Sigstore {
+    program: PathBuf,
+    folder: PathBuf,
 }
 
-/// Runs `sigstore ARGS` with `input` and parses its output.
-pub(super) fn run<T: DeserializeOwned>(
-    program: &Path,
-    args: &[&str],
-    input: &impl Serialize,
-) -> Result<T, SigningError> {
-    let mut process = Command::new(program)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|source| CommandError::Start {
-            program: program.display().to_string(),
-            source,
-        })?;
-    let text = serde_json::to_vec(input).map_err(io::Error::from)?;
-    if let Some(mut pipe) = process.stdin.take() {
-        // If the program exits without reading, its standard error says why.
-        let _ = pipe.write_all(&text);
+/// What Go's `regexp` package makes of a pattern and a text.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct RegexpResult {
+    /// Whether the pattern is valid.
+    pub valid: bool,
+    /// Whether the pattern matches anywhere in the text.
+    pub matches: bool,
+    /// Why the pattern is invalid.
+    pub error: String,
+}
+
+impl Sigstore {
+    /// Uses a folder of its own, and creates it.
+    pub fn open(program: &Path, folder: &Path) -> Result<Self, SigningError> {
+        fs::create_dir_all(folder)?;
+        Ok(Self {
+            program: program.to_owned(),
+            folder: std::path::absolute(folder)?,
+        })
     }
-    let output = process.wait_with_output()?;
-    if !output.status.success() {
-        return Err(SigningError::Failed {
-            args: args.join(" "),
-            output_tail: command::output_tail(&String::from_utf8_lossy(&output.stderr)),
-        });
+
+    /// Creates an authority with its own trusted root in a subfolder of this name.
+    pub fn create_authority(&self, name: &str) -> Result<Authority, SigningError> {
+        Authority::create(&self.program, &self.folder.join(name))
     }
-    serde_json::from_slice(&output.stdout).map_err(SigningError::Output)
+
+    /// Generates a key pair in a subfolder of this name.
+    pub fn key_pair(&self, name: &str, algorithm: Algorithm) -> Result<KeyPair, SigningError> {
+        let mut generated: Vec<GeneratedKey> =
+            request::run(&self.program, &["keys", algorithm.name()], &())?;
+        let Some(GeneratedKey {
+            algorithm,
+            private,
+            public,
+        }) = generated.pop()
+        else {
+            return Err(SigningError::Failed {
+                args: format!("keys {}", algorithm.name()),
+                output_tail: String::new(),
+            });
+        };
+        let folder = self.folder.join(name);
+        fs::create_dir_all(&folder)?;
+        let public_key = folder.join("public.pem");
+        fs::write(folder.join("private.pem"), &private)?;
+        fs::write(&public_key, &public)?;
+        Ok(KeyPair {
+            algorithm,
+            private,
+            public,
+            public_key,
+        })
+    }
+
+    /// Signs exactly these bytes by key, without a registry and without a log.
+    pub fn sign_bytes(
+        &self,
+        key: &KeyPair,
+        how: (Hash, Scheme),
+        simple: &str,
+        statement: &str,
+    ) -> Result<Signed, SigningError> {
+        let input = key.sign_input(how, simple, statement);
+        request::run(&self.program, &["sign"], &input)
+    }
+
+    /// Signs an image in a registry by key and attaches the bundle, as `cosign sign --key` of
+    /// version 3 does without a log.
+    pub fn sign(
+        &self,
+        key: &KeyPair,
+        registry: &Registry,
+        repository: &str,
+        subject: &Subject,
+    ) -> Result<Artifact, SigningError> {
+        let how = (Hash::default(), Scheme::default());
+        let signed = self.sign_bytes(key, how, "", &statement(&subject.digest))?;
+        Ok(registry.attach_bundle(repository, subject, &signed.bundle)?)
+    }
+
+    /// Matches (pattern, text) pairs with Go's `regexp` package, which cosign uses.
+    pub fn regexps(&self, pairs: &[(&str, &str)]) -> Result<Vec<RegexpResult>, SigningError> {
+        let pairs = pairs.iter();
+        let pairs: Vec<_> = pairs
+            .map(|(pattern, text)| json!({"pattern": pattern, "text": text}))
+            .collect();
+        request::run(&self.program, &["regexps"], &pairs)
+    }
 }

@@ -6,12 +6,15 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tools {
-    /// cosign 3.
-    pub cosign: PathBuf,
-    /// cosign 2.
-    pub cosign2: PathBuf,
     /// The lab's own Sigstore (`lab/sigstore`).
     pub sigstore: PathBuf,
+    pub cosign: Option<CosignPrograms>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CosignPrograms {
+    pub v2: PathBuf,
+    pub v3: PathBuf,
 }
 
 /// A major version of cosign.
@@ -32,11 +35,11 @@ pub enum Form {
     Bundle,
 }
 
-impl Tools {
-    pub fn cosign(&self, edition: Edition) -> &PathBuf {
+impl CosignPrograms {
+    pub fn of(&self, edition: Edition) -> &PathBuf {
         match edition {
-            Edition::V2 => &self.cosign2,
-            Edition::V3 => &self.cosign,
+            Edition::V2 => &self.v2,
+            Edition::V3 => &self.v3,
         }
     }
 }

@@ -7,7 +7,8 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::{cause, println};
+use super::cause;
+use super::terminal::println;
 
 /// What became of a command.
 #[derive(Debug, Default)]

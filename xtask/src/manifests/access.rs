@@ -2,6 +2,7 @@
 //! `docs/security.md`. `manifests` calls it; it writes nothing by itself.
 
 mod list;
+mod role;
 
 use std::fmt::Write;
 use std::fs;
@@ -11,53 +12,13 @@ use anyhow::Context;
 
 use super::Derived;
 use list::ROLES;
+use role::{Grant, Reach, Role, Verb};
 
 const PAGE: &str = "docs/security.md";
 const BEGIN: &str = "<!-- written by `make manifests` -->";
 const END: &str = "<!-- until here -->";
 
-/// A verb and why it is needed.
-struct Verb(&'static str, &'static str);
-
-/// Where a role's rights hold once it is bound.
-enum Reach {
-    Cluster,
-    Namespace(&'static str),
-}
-
-/// What may be done with one kind of thing.
-struct Grant {
-    group: &'static str,
-    /// A resource, or a path when it begins with a slash.
-    what: &'static str,
-    /// Only those of that name; all when empty.
-    names: &'static [&'static str],
-    verbs: &'static [Verb],
-}
-
-/// A role and who has it.
-struct Role {
-    name: &'static str,
-    file: &'static str,
-    reach: Reach,
-    whose: &'static str,
-    grants: &'static [Grant],
-}
-
 impl Grant {
-    const fn of(group: &'static str, what: &'static str, verbs: &'static [Verb]) -> Self {
-        Self {
-            group,
-            what,
-            names: &[],
-            verbs,
-        }
-    }
-
-    const fn path(what: &'static str, verbs: &'static [Verb]) -> Self {
-        Self::of("", what, verbs)
-    }
-
     fn is_path(&self) -> bool {
         self.what.starts_with('/')
     }

@@ -170,8 +170,7 @@ mod tests {
         assert!(root.path(ADMIN_UNITS).join(TEMPLATE).exists());
     }
 
-    /// With the real systemctl, on a tree of files.
-    #[cfg(feature = "e2e")]
+    /// With the real systemctl (`lab/bootstrap` installs it), on a tree of files.
     #[test]
     fn one_unit_is_enabled_at_a_time() {
         let (_folder, root) = machine();
@@ -189,7 +188,6 @@ mod tests {
         assert!(enabled(&root).unwrap().is_empty());
     }
 
-    #[cfg(feature = "e2e")]
     #[test]
     fn systemd_accepts_the_unit() {
         let (_folder, root) = machine();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use jiff::Timestamp;
-use schedkit_host::{Fact, HostRoot, WatchIntervals, Watch};
+use schedkit_host::{Fact, HostRoot, Watch, WatchIntervals};
 
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -13,16 +13,16 @@ use crate::output::{Printer, Reader};
 use crate::transition::between;
 
 /// Polls as well: uevents may be lost, and in a container none may be received.
-const PACE: Pace = WatchIntervals {
+const INTERVALS: WatchIntervals = WatchIntervals {
     poll: Duration::from_secs(1),
     settle: Duration::from_millis(20),
 };
 
 pub(super) async fn events(root: &HostRoot, printer: &mut Printer) -> anyhow::Result<Exit> {
     let mut interrupt = Interrupt::listen()?;
-    let mut watch = Watch::open(root.clone(), PACE);
+    let mut watch = Watch::open(root.clone(), INTERVALS);
     if !watch.receives_events() {
-        let seconds = PACE.poll.as_secs();
+        let seconds = INTERVALS.poll.as_secs();
         printer.warn(format!(
             "the kernel's events cannot be received here: polling every {seconds} s instead"
         ));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use schedkit_host::{Fact, HostRoot, WatchIntervals, Watch};
+use schedkit_host::{Fact, HostRoot, Watch, WatchIntervals};
 use schedkit_runtime::DriverError;
 use tokio::time::timeout;
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::bail;
 use schedkit_core::{OpsName, SchedulerName};
-use schedkit_host::{Fact, HostRoot, WatchIntervals, SchedExt, SchedExtState, Watch};
+use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState, Watch, WatchIntervals};
 use tokio::time::timeout;
 
 use crate::exit::Exit;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use schedkit_host::SchedExtState as KernelState;
-use schedkit_runtime::{Container, ContainerId, ExitCode, Record, ContainerState};
+use schedkit_runtime::{Container, ContainerId, ContainerState, ExitCode, Record};
 
 use super::*;
 use crate::fixtures::sked_pod;
@@ -233,7 +233,10 @@ fn an_unreadable_kernel_state_is_a_refusal() {
 
 #[test]
 fn the_fallback_of_a_trial_is_not_a_leftover() {
-    let mut observed = observed(None, vec![container("old", ContainerState::Exited(ExitCode(0)))]);
+    let mut observed = observed(
+        None,
+        vec![container("old", ContainerState::Exited(ExitCode(0)))],
+    );
     assert_eq!(observed.leftovers().count(), 1);
     observed.trial = Some(Trial {
         scheduler: "scx_b".to_owned(),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use schedkit_core::{SchedulerExit, OpsName};
+use schedkit_core::{OpsName, SchedulerExit};
 use schedkit_runtime::{DriverError, ExitCode};
 
 use crate::error_text;
@@ -101,7 +101,7 @@ impl NotAttached {
     pub(crate) fn code(&self) -> &'static str {
         match (&self.reason, &self.exit_report) {
             (NotAttachedReason::Timeout(_), _) => "Timeout",
-            (_, Some(report)) => report.reason.word(),
+            (_, Some(report)) => report.reason.as_str(),
             (_, None) => "Unknown",
         }
     }

@@ -13,7 +13,7 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
-use schedkit_core::{ExitReason, SchedulerExit, LoadFailure, OpsName};
+use schedkit_core::{ExitReason, LoadFailure, OpsName, SchedulerExit};
 use schedkit_host::{Fact, SchedExt};
 use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{ContainerId, Driver, DriverError, ExitCode, OutputChunk, Until};

@@ -8,7 +8,8 @@ use schedkit_host::HostRoot;
 use schedkit_image::signature::Trusted;
 use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{
-    Container, DriverError, ExitCode, Launch, OutputChunk, PullProgress, Pulled, OutputStream, Until,
+    Container, DriverError, ExitCode, Launch, OutputChunk, OutputStream, PullProgress, Pulled,
+    Until,
 };
 
 use super::*;
@@ -97,7 +98,7 @@ impl Fake {
             return Err(DriverError::Refused {
                 runtime,
                 attempt,
-                said,
+                message: said,
             });
         }
         Ok(())
@@ -143,7 +144,11 @@ impl Fake {
 }
 
 impl Driver for Fake {
-    async fn pull(&self, _: &Trusted, _: &mut dyn FnMut(PullProgress)) -> Result<Pulled, DriverError> {
+    async fn pull(
+        &self,
+        _: &Trusted,
+        _: &mut dyn FnMut(PullProgress),
+    ) -> Result<Pulled, DriverError> {
         self.note("pull", "")?;
         Ok(Pulled::Cached)
     }

@@ -35,13 +35,17 @@ impl Driver for Fake {
             Self::Strange => Err(DriverError::WrongService {
                 runtime,
                 socket,
-                said: "hello".to_owned(),
+                response: "hello".to_owned(),
             }),
             Self::Hangs => pending().await,
         }
     }
 
-    async fn pull(&self, _: &Trusted, _: &mut dyn FnMut(PullProgress)) -> Result<Pulled, DriverError> {
+    async fn pull(
+        &self,
+        _: &Trusted,
+        _: &mut dyn FnMut(PullProgress),
+    ) -> Result<Pulled, DriverError> {
         unreachable!("listing does not pull")
     }
 
@@ -139,7 +143,7 @@ async fn a_socket_without_an_answer_is_unreachable() {
         socket: socket.clone(),
     };
     let reason = async |endpoint: &Endpoint| match probe(endpoint).await {
-        Reach::Unreachable(reason) => reason,
+        Reachability::Unreachable(reason) => reason,
         other => panic!("{other:?}"),
     };
     assert!(reason(&endpoint).await.contains("No such file"));

@@ -48,7 +48,9 @@ impl From<&RuntimeContainer> for SchedulerDocument {
         } = &found.container;
         let (pid, started_at) = match state {
             ContainerState::Running { pid, started } => (Some(*pid), *started),
-            ContainerState::Created | ContainerState::Exited(_) | ContainerState::Other(_) => (None, None),
+            ContainerState::Created | ContainerState::Exited(_) | ContainerState::Other(_) => {
+                (None, None)
+            }
         };
         Self {
             name: found.scheduler(),

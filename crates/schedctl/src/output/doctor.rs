@@ -1,8 +1,8 @@
 //! The checks of this machine, as `schedctl doctor` prints them.
 
 use anstyle::Style;
-use schedkit_core::{Finding, Severity, CheckStatus, Summary};
-use schedkit_image::sanitize_FIXME::printable;
+use schedkit_core::{CheckStatus, Finding, Severity, Summary};
+use schedkit_image::foreign::printable;
 use serde::Serialize;
 
 use super::document::{Document, ERROR, GOOD, WARNING, json_name};

@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use schedctl_args::args::LogLevel;
-use schedkit_image::sanitize_FIXME;
+use schedkit_image::foreign;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};

@@ -5,7 +5,7 @@ use std::fmt;
 use anstyle::{AnsiColor, Style};
 use schedkit_core::PinnedRef;
 use schedkit_image::catalog::Resolution;
-use schedkit_image::signature::{SignatureId, Evidence, Format, RefusedSignature};
+use schedkit_image::signature::{Evidence, Format, RefusedSignature, SignatureId};
 use schedkit_image::signature::{Signer, Verified, VerifyError};
 use schedkit_image::trust::{Policy, RootOrigin};
 use serde::Serialize;
@@ -116,7 +116,10 @@ impl Verdict {
     /// An error that is not a refusal is no verdict.
     fn refused(error: VerifyError) -> anyhow::Result<Self> {
         match error {
-            VerifyError::Refused { candidates, .. } => Ok(Self::Refused {
+            VerifyError::Refused {
+                signatures: candidates,
+                ..
+            } => Ok(Self::Refused {
                 reason: "no signature is accepted".to_owned(),
                 candidates,
             }),
@@ -187,8 +190,8 @@ impl Document for VerifyReport {
     }
 }
 
-fn candidate(RefusedSignature { name, refusal }: &RefusedSignature) -> String {
-    format!("  {name}: {refusal}\n")
+fn candidate(RefusedSignature { id, refusal }: &RefusedSignature) -> String {
+    format!("  {id}: {refusal}\n")
 }
 
 fn format_name(format: Format) -> &'static str {

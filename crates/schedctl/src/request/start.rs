@@ -5,7 +5,7 @@ use std::time::Duration;
 use schedctl_args::args;
 use schedkit_core::{ImageRef, Tag};
 use schedkit_image::catalog::Resolution;
-use schedkit_image::sanitize_FIXME;
+use schedkit_image::foreign;
 use schedkit_runtime::Until;
 
 use crate::decide::StartMode;

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use schedctl_args::args::LogLevel;
 use schedkit_image::catalog::Location;
-use schedkit_image::sanitize_FIXME::{self, ReadError};
+use schedkit_image::foreign::{self, ReadError};
 use schedkit_image::registry::Hosts;
 use schedkit_runtime::driver::Runtime;
 use serde::Deserialize;
@@ -165,7 +165,7 @@ mod tests {
                 1,
                 "\"c.json\" is not an absolute path",
             ),
-            ("catalog = \"ftp://a/b\"", 1, "begins with https://"),
+            ("catalog = \"ftp://a/b\"", 1, "starts with https://"),
             ("catalog = 7", 1, "invalid type"),
             ("\ntrust-policy = \"t.yaml\"", 2, "is not an absolute path"),
             ("catalog = \"/a\"\ncatalog = \"/b\"", 2, "duplicate key"),

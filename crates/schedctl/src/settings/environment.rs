@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use schedctl_args::args::LogLevel;
 use schedkit_image::catalog::Cache;
-use schedkit_image::sanitize_FIXME;
-use schedkit_image::registry::{Credentials, Proxies, DefaultAuthFolders};
+use schedkit_image::foreign;
+use schedkit_image::registry::{Credentials, DefaultAuthFolders, Proxies};
 use schedkit_image::secret::Secret;
 use schedkit_runtime::driver::Runtime;
 use serde::Deserialize;

@@ -51,7 +51,10 @@ pub(crate) async fn require(
     }
 }
 
-pub(crate) async fn image_needs(image: &ImageRef, registry: &Client) -> anyhow::Result<ImageRequirements> {
+pub(crate) async fn image_needs(
+    image: &ImageRef,
+    registry: &Client,
+) -> anyhow::Result<ImageRequirements> {
     let machine = Platform::this_machine();
     let reading = info::info(registry, image, &machine);
     let note = format!("asking {}", image.repository().host());
@@ -61,7 +64,7 @@ pub(crate) async fn image_needs(image: &ImageRef, registry: &Client) -> anyhow::
 async fn socket(endpoint: &Endpoint) -> Socket {
     Socket {
         path: endpoint.socket.display().to_string(),
-        reach: probe(endpoint).await,
+        reachability: probe(endpoint).await,
     }
 }
 
@@ -78,7 +81,7 @@ fn needs(info: &Info) -> ImageRequirements {
         architectures.extend(own.map(Architecture::parse));
     }
     ImageRequirements {
-        kernel: label.map_or(MinKernel::Unspecified, MinKernel::parse),
+        min_kernel: label.map_or(MinKernel::Unspecified, MinKernel::parse),
         architectures,
     }
 }
@@ -109,7 +112,7 @@ mod tests {
             },
         };
         let found = needs(&info);
-        assert_eq!(found.kernel, MinKernel::parse("6.14"));
+        assert_eq!(found.min_kernel, MinKernel::parse("6.14"));
         assert_eq!(
             found.architectures,
             [Architecture::Amd64, Architecture::Arm64]

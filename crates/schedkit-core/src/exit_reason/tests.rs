@@ -24,10 +24,20 @@ macro_rules! recorded {
     };
 }
 
+/// A file, its reason and its message.
+type Case = ((&'static str, &'static str), ExitReason, &'static str);
+
+fn check(cases: &[Case]) {
+    for ((name, output), reason, message) in cases {
+        let exit = SchedulerExit::parse(output).expect(name);
+        assert_eq!(exit.reason, *reason, "{name}");
+        assert_eq!(exit.message, *message, "{name}");
+    }
+}
+
 #[test]
-fn recorded_exits_are_recognized() {
-    use LoadFailure as Load;
-    for ((name, output), reason, message) in [
+fn recorded_exits_of_attached_schedulers_are_recognized() {
+    check(&[
         (
             recorded!("scx_lab-1.0.0-stopped"),
             ExitReason::Unregistered,
@@ -64,6 +74,13 @@ fn recorded_exits_are_recognized() {
             ExitReason::UnregisteredByBpf,
             "lab fault: scx_bpf_exit on order",
         ),
+    ]);
+}
+
+#[test]
+fn recorded_exits_before_the_attach_are_recognized() {
+    use LoadFailure as Load;
+    check(&[
         (
             recorded!("scx_lab-1.0.0-verifier"),
             ExitReason::LoadFailed(Load::Verifier),
@@ -96,6 +113,13 @@ fn recorded_exits_are_recognized() {
             ExitReason::Unknown("For more information, try '--help'.".to_owned()),
             "For more information, try '--help'.",
         ),
+    ]);
+}
+
+#[test]
+fn recorded_exits_of_scx_bpfland_are_recognized() {
+    use LoadFailure as Load;
+    check(&[
         (
             recorded!("scx_bpfland-1.1.4-stopped"),
             ExitReason::Unregistered,
@@ -132,11 +156,7 @@ fn recorded_exits_are_recognized() {
             ExitReason::Unknown("For more information, try '--help'.".to_owned()),
             "For more information, try '--help'.",
         ),
-    ] {
-        let exit = SchedulerExit::parse(output).expect(name);
-        assert_eq!(exit.reason, reason, "{name}");
-        assert_eq!(exit.message, message, "{name}");
-    }
+    ]);
 }
 
 /// Some of the same exits were recorded on other kernels; the messages differ in process names.

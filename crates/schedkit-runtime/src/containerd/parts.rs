@@ -209,7 +209,7 @@ pub(super) fn invalid(image: &PinnedRef, reason: &str) -> DriverError {
 
 fn wrong_machine(image: &PinnedRef, error: PlatformError) -> DriverError {
     let (made_for, machine) = match error {
-        PlatformError::Others { wanted, there } => (there, wanted),
+        PlatformError::Others { wanted, available } => (available, wanted),
         PlatformError::None { wanted } => ("no machine".to_owned(), wanted),
     };
     DriverError::Architecture {

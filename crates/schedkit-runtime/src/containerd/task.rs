@@ -155,7 +155,7 @@ impl Task<'_> {
         loop {
             match self.process().await {
                 Err(DriverError::Disconnected { .. }) if Instant::now() < end => {
-                    sleep(POLL_INTERVAL).await
+                    sleep(POLL_INTERVAL).await;
                 }
                 response => return response.map(drop),
             }
@@ -252,7 +252,7 @@ impl Task<'_> {
         loop {
             match self.try_delete_task().await {
                 Err(DriverError::Refused { .. }) if Instant::now() < end => {
-                    sleep(POLL_INTERVAL).await
+                    sleep(POLL_INTERVAL).await;
                 }
                 deleted => return deleted,
             }

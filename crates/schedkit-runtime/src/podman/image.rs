@@ -154,7 +154,7 @@ mod tests {
             (r#"{"Entrypoint":[""],"Cmd":[""]}"#, "", "-"),
             ("null", "c", "-"),
         ] {
-            let image = parse(&format!(r#"{{"Id":"1","ImageConfig":{config}}}"#)).unwrap();
+            let image = parse(&format!(r#"{{"Id":"1","Config":{config}}}"#)).unwrap();
             let args = args.split_whitespace().map(str::to_owned);
             let found = image.command(&pinned(INDEX), &args.collect::<Vec<_>>());
             let found = found.map(|args| args.join(" "));

@@ -43,7 +43,7 @@ impl Podman {
             already_read
                 .skip(chunk)
                 .into_iter()
-                .for_each(&mut *on_output)
+                .for_each(&mut *on_output);
         };
         self.read_log(id, since, Until::Now, &mut rest).await?;
         Ok(exit)

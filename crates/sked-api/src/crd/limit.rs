@@ -1,48 +1,45 @@
-//! How large everything may be, and what it is when nothing is said.
+//! Limits and defaults of fields.
 //!
-//! A limit is no opinion about taste: without one the API server cannot tell what a rule costs and
-//! refuses it, and one SchedExt could be as large as a request.
+//! Every field needs a limit: without one the API server cannot estimate the cost of a validation
+//! rule and rejects the CRD, and a SchedExt could be as large as a request.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{JSON, JSONSchemaProps};
 
-use super::CrdError;
+use super::field_path::{CrdError, field};
 
-/// A bound, or a default.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Limit {
-    /// At most so many items in a list.
+    /// At most this many items in a list.
     Items(i64),
     /// At least one item in a list.
     NotEmpty,
-    /// At most so many entries in a map.
+    /// At most this many entries in a map.
     Entries(i64),
-    /// At most so many characters in a text.
+    /// At most this many characters in a string.
     Length(i64),
-    /// A number from, and up to.
+    /// A number within these bounds.
     Between(i32, i32),
-    /// One of these words.
+    /// One of these strings.
     OneOf(&'static [&'static str]),
-    /// What it is when nothing is said.
-    Number(i32),
+    /// The default of a number.
+    Default(i32),
 }
 
-use Limit::{Between, Entries, Items, Length, NotEmpty, Number, OneOf};
+use Limit::{Between, Default, Entries, Items, Length, NotEmpty, OneOf};
 
-/// The longest name of a label: a prefix like a host's name, a slash, a name.
+/// The longest key of a label: a DNS subdomain, a slash and a name.
 const LABEL_KEY: Limit = Length(317);
 /// The longest value of a label.
 const LABEL_VALUE: Limit = Length(63);
 /// The longest name of an object.
 const OBJECT_NAME: Limit = Length(253);
-/// Nodes, as far as anyone counts them.
+/// A number of nodes.
 const NODES: Limit = Between(0, i32::MAX);
-/// How a label is compared.
 const OPERATORS: Limit = OneOf(&["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]);
 
-/// What is bounded, and by what.
+/// By path.
 pub(super) type Limits = &'static [(&'static str, &'static [Limit])];
 
-/// Of a SchedExt.
 pub(super) const SCHEDEXT: Limits = &[
     // A name, a tag, a digest: 255 + 1 + 128 + 1 + 71.
     ("spec.sched", &[Length(456)]),
@@ -133,7 +130,7 @@ pub(super) const SCHEDEXT: Limits = &[
     ("spec.pools[].env[].value", &[Length(4096)]),
     (
         "spec.rollout.maxUnavailable",
-        &[Length(16), Between(0, i32::MAX), Number(1)],
+        &[Length(16), Between(0, i32::MAX), Default(1)],
     ),
     ("status.observedGeneration", &[]),
     ("status.revision", &[Length(64)]),
@@ -167,7 +164,6 @@ pub(super) const SCHEDEXT: Limits = &[
     ("status.conditions[].message", &[Length(32768)]),
 ];
 
-/// Of a SchedExtNode: an agent's report is as small as what the kernel says, whoever wrote it.
 pub(super) const NODE: Limits = &[
     ("status.kernelRelease", &[Length(128)]),
     ("status.bootID", &[Length(36)]),
@@ -178,10 +174,9 @@ pub(super) const NODE: Limits = &[
     ("status.trouble", &[Length(1024)]),
 ];
 
-/// Writes limits into a schema.
 pub(super) fn apply(schema: &mut JSONSchemaProps, limits: Limits) -> Result<(), CrdError> {
     for (path, limits) in limits {
-        let field = super::field(schema, "limits", path)?;
+        let field = field(schema, "limits", path)?;
         for limit in *limits {
             limit.apply(field);
         }
@@ -200,11 +195,11 @@ impl Limit {
                 field.minimum = Some(f64::from(least));
                 field.maximum = Some(f64::from(most));
             }
-            OneOf(words) => {
-                let words = words.iter().map(|word| JSON((*word).into()));
-                field.enum_ = Some(words.collect());
+            OneOf(values) => {
+                let values = values.iter().map(|value| JSON((*value).into()));
+                field.enum_ = Some(values.collect());
             }
-            Number(number) => field.default = Some(JSON(number.into())),
+            Default(number) => field.default = Some(JSON(number.into())),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What server-side apply takes for one thing: lists whose items have a name are merged by it (and
-//! the API server refuses a name twice), all others belong to one writer as a whole.
+//! List types for server-side apply: lists of named items are merged by name (and the API server
+//! rejects a name that occurs twice), every other list belongs to one writer as a whole.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 
-use super::CrdError;
+use super::field_path::{CrdError, field, walk};
 
-/// Lists, and the field that tells their items apart.
+/// Lists, and the field that identifies their items.
 const BY_KEY: &[(&str, &str)] = &[
     ("spec.env", "name"),
     ("spec.imagePullSecrets", "name"),
@@ -15,15 +15,14 @@ const BY_KEY: &[(&str, &str)] = &[
     ("status.pools", "name"),
 ];
 
-/// Gives every list its kind.
 pub(super) fn apply(schema: &mut JSONSchemaProps) -> Result<(), CrdError> {
-    super::place::walk(schema, &mut |field| {
+    walk(schema, &mut |field| {
         if field.type_.as_deref() == Some("array") {
             field.x_kubernetes_list_type = Some("atomic".to_owned());
         }
     });
     for (path, key) in BY_KEY {
-        let list = super::field(schema, "merging", path)?;
+        let list = field(schema, "merging", path)?;
         list.x_kubernetes_list_type = Some("map".to_owned());
         list.x_kubernetes_list_map_keys = Some(vec![(*key).to_owned()]);
     }

@@ -1,26 +1,25 @@
-//! What the API server refuses, and the sentence that says so.
+//! The validation rules (CEL) of a SchedExt and their messages.
 //!
-//! One list, because each rule is tried by itself: a test holds, for every line and every place, a
-//! spec that this rule alone refuses and that passes when the rule is taken away. So where one
-//! mistake would break two rules, the wider one stands back (`<narrow case> || …`); the user reads
-//! one sentence for one mistake. What a rule may cost is bounded by the limits beside it.
+//! Each rule is tested by itself: for every rule and every path a test has a spec that only this
+//! rule rejects, and that is accepted without the rule. If one mistake would break two rules, the
+//! wider rule exempts the narrow case (`<narrow case> || …`), so that a user gets one message for
+//! one mistake. The limits of the fields bound the cost of the rules.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, ValidationRule,
 };
 
-use super::CrdError;
+use super::field_path::{CrdError, field};
 
-/// A rule in the Common Expression Language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What tests and we call it.
+    /// For tests and the documentation.
     pub name: &'static str,
-    /// The fields it is for, as [`super::place`] writes them; `self` is the value there.
+    /// The fields that it applies to, as in [`super::field_path`]; `self` is the value there.
     pub at: &'static [&'static str],
-    /// True when all is well.
+    /// The CEL expression; true for a valid value.
     pub rule: &'static str,
-    /// What is wrong, and what is right.
+    /// What is wrong and what is valid.
     pub message: &'static str,
 }
 
@@ -43,7 +42,6 @@ const NODE_FIELD: &[&str] = &[
 const RESOURCES: &[&str] = &["spec.resources.limits", "spec.resources.requests"];
 const QUANTITY: &[&str] = &["spec.resources.limits{}", "spec.resources.requests{}"];
 
-/// All of them.
 pub const RULES: &[Rule] = &[
     Rule {
         name: "sched is one word",
@@ -282,8 +280,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "the name fits a label",
         at: &[""],
-        // Only when it is made: a name never changes, and the status of what is there already must
-        // stay writable.
+        // Only on creation: a name never changes, and the status of existing objects must stay
+        // writable.
         rule: "oldSelf.hasValue() || self.metadata.name.size() <= 63",
         message: "the name of a SchedExt has at most 63 characters: it is the value of a label on its pods",
     },
@@ -296,20 +294,20 @@ pub const RULES: &[Rule] = &[
 ];
 
 impl Rule {
-    /// Writes the rule into the schema, at those of its places that `keep` wants.
+    /// Adds the rule to the schema, at those of its paths that `keep` accepts.
     pub(super) fn apply(
         &self,
         schema: &mut JSONSchemaProps,
         keep: &impl Fn(&Rule, &str) -> bool,
     ) -> Result<(), CrdError> {
         for path in self.at {
-            let field = super::field(schema, "rules", path)?;
+            let field = field(schema, "rules", path)?;
             if keep(self, path) {
                 let rules = field.x_kubernetes_validations.get_or_insert_default();
                 rules.push(ValidationRule {
                     rule: self.rule.to_owned(),
                     message: Some(self.message.to_owned()),
-                    // Without it a rule about the old value is not looked at when there is none.
+                    // Otherwise a rule with oldSelf is not evaluated on creation.
                     optional_old_self: self.rule.contains("oldSelf").then_some(true),
                     ..ValidationRule::default()
                 });

@@ -1,17 +1,18 @@
-//! What can be said of the definition without an API server.
+//! Checks of the definitions that need no API server.
 
 use std::collections::BTreeSet;
 
+use super::field_path::field;
 use super::*;
 
 fn fields(mut visit: impl FnMut(&JSONSchemaProps)) {
     for mut crd in [schedext().unwrap(), schedextnode().unwrap()] {
-        place::walk(schema(&mut crd).unwrap(), &mut |field| visit(field));
+        walk(schema(&mut crd).unwrap(), &mut |field| visit(field));
     }
 }
 
 #[test]
-fn everything_has_a_bound() {
+fn every_field_has_a_limit() {
     fields(|field| {
         let bounded = match field.type_.as_deref() {
             Some("string") => {
@@ -31,19 +32,19 @@ fn everything_has_a_bound() {
 }
 
 #[test]
-fn every_field_has_its_meaning_in_our_words() {
+fn every_field_has_a_short_description() {
     fields(|field| {
         for (name, part) in field.properties.iter().flatten() {
             if !["apiVersion", "kind", "metadata"].contains(&name.as_str()) {
-                let words = part.description.as_deref().unwrap_or_default();
-                assert!((5..300).contains(&words.len()), "{name}: {words:?}");
+                let text = part.description.as_deref().unwrap_or_default();
+                assert!((5..300).contains(&text.len()), "{name}: {text:?}");
             }
         }
     });
 }
 
 #[test]
-fn a_line_about_a_field_that_is_not_there_is_an_error() {
+fn an_entry_for_a_field_that_does_not_exist_is_an_error() {
     let mut crd = schedext().unwrap();
     for path in [
         "spec.shed",
@@ -58,15 +59,15 @@ fn a_line_about_a_field_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn rules_have_names_and_sentences_of_their_own() {
+fn rules_have_unique_names_and_messages() {
     let names: BTreeSet<_> = RULES.iter().map(|rule| rule.name).collect();
     assert_eq!(names.len(), RULES.len());
-    let said: BTreeSet<_> = RULES
+    let messages: BTreeSet<_> = RULES
         .iter()
         .flat_map(|rule| rule.at.iter().map(move |path| (path, rule.message)))
         .collect();
     assert_eq!(
-        said.len(),
+        messages.len(),
         RULES.iter().map(|rule| rule.at.len()).sum::<usize>()
     );
 }

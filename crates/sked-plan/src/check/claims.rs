@@ -1,22 +1,23 @@
-//! Judges claims: after the label writes no node may take two DaemonSets.
+//! Checks claims: after the label writes no node may admit two DaemonSets.
 
 use std::collections::HashMap;
 
 use k8s_openapi::api::core::v1::PodSpec;
 use sked_api::label;
 
-use super::{Violation, template};
+use super::template;
+use super::violation::Violation;
 use crate::claim::{Claims, LabelWrite};
 use crate::daemonset::daemonset;
+use crate::eligibility::Eligibility;
 use crate::name::{NodeName, ObjectKey, Uid};
-use crate::observed::{Fleet, Node};
+use crate::node::Node;
+use crate::observed::Fleet;
 use crate::part::parts;
-use crate::standing::Standing;
 
-/// A DaemonSet that there may be: its name and its pods' spec.
+/// The name of a DaemonSet and its pod spec.
 type Template = (ObjectKey, PodSpec);
 
-/// Judges claims.
 pub fn check_claims(fleet: &Fleet, claims: &Claims) -> Vec<Violation> {
     let mut found = Vec::new();
     let nodes: HashMap<&NodeName, &Node> = fleet
@@ -27,15 +28,15 @@ pub fn check_claims(fleet: &Fleet, claims: &Claims) -> Vec<Violation> {
     let mut writes: HashMap<&NodeName, &LabelWrite> = HashMap::new();
     for write in &claims.writes {
         let node = write.node.clone();
-        found.extend(judge_write(fleet, nodes.get(&write.node).copied(), write));
+        found.extend(check_write(fleet, nodes.get(&write.node).copied(), write));
         if writes.insert(&write.node, write).is_some() {
-            found.push(Violation::Muddled { node });
+            found.push(Violation::InconsistentLabelWrite { node });
         }
     }
     for (uid, share) in &claims.shares {
         let has: usize = share.parts.values().map(|part| part.nodes).sum();
-        if has + share.lost.count + share.barred.count() > nodes.len() {
-            found.push(Violation::TooMany { uid: uid.clone() });
+        if has + share.lost.count + share.excluded.count() > nodes.len() {
+            found.push(Violation::TooManyNodes { uid: uid.clone() });
         }
     }
     if fleet.nodes.is_empty() {
@@ -43,48 +44,48 @@ pub fn check_claims(fleet: &Fleet, claims: &Claims) -> Vec<Violation> {
     }
     let templates = templates(fleet, claims);
     let nodes = fleet.nodes.iter();
-    found.extend(nodes.filter_map(|node| judge_node(node, writes.get(&node.name), &templates)));
+    found.extend(nodes.filter_map(|node| check_node(node, writes.get(&node.name), &templates)));
     found
 }
 
-/// A quarantine is never written over, and no other reserved word while the kernel is silent unless
-/// nobody asks; a reserved word is written only by the kernel's word.
-fn judge_write(fleet: &Fleet, node: Option<&Node>, write: &LabelWrite) -> Option<Violation> {
+/// A quarantine is never overwritten. While the kernel is unknown another reserved value may only be
+/// removed. A reserved value is written only if the kernel's state justifies it.
+fn check_write(fleet: &Fleet, node: Option<&Node>, write: &LabelWrite) -> Option<Violation> {
     let name = write.node.clone();
     let Some(node) = node else {
-        return Some(Violation::NotToBeWritten { node: name });
+        return Some(Violation::ForbiddenLabelWrite { node: name });
     };
-    let known = fleet.standing.get(&node.name);
-    let barred = match known {
-        Some(Standing::Barred(bar)) => Some(bar.word()),
-        Some(Standing::Free) | None => None,
+    let known = fleet.eligibility.get(&node.name);
+    let excluded = match known {
+        Some(Eligibility::Excluded(reason)) => Some(reason.label_value()),
+        Some(Eligibility::Eligible) | None => None,
     };
-    let to = write.to.map(|mark| mark.to_string());
+    let to = write.to.map(|label| label.to_string());
     let to_owner = to.as_deref().is_some_and(|to| to.len() == 16);
     match (
         node.labels.get(label::OWNER).map(String::as_str),
         to.as_deref(),
     ) {
-        (Some("quarantined"), _) => return Some(Violation::NotToBeWritten { node: name }),
+        (Some("quarantined"), _) => return Some(Violation::ForbiddenLabelWrite { node: name }),
         (Some("unsupported" | "foreign"), Some(_)) if known.is_none() => {
-            return Some(Violation::NotToBeWritten { node: name });
+            return Some(Violation::ForbiddenLabelWrite { node: name });
         }
-        (_, Some(word)) if !to_owner && Some(word) != barred => {
-            return Some(Violation::NotToBeWritten { node: name });
+        (_, Some(value)) if !to_owner && Some(value) != excluded => {
+            return Some(Violation::ForbiddenLabelWrite { node: name });
         }
-        (_, Some(_)) if to_owner && barred.is_some() => {
-            return Some(Violation::NotToBeWritten { node: name });
+        (_, Some(_)) if to_owner && excluded.is_some() => {
+            return Some(Violation::ForbiddenLabelWrite { node: name });
         }
         _ => {}
     }
     match node.labels.get(label::OWNER) {
-        now if now != write.from.as_ref() => Some(Violation::Muddled { node: name }),
-        now if now.cloned() == to => Some(Violation::Muddled { node: name }),
+        now if now != write.from.as_ref() => Some(Violation::InconsistentLabelWrite { node: name }),
+        now if now.cloned() == to => Some(Violation::InconsistentLabelWrite { node: name }),
         _ => None,
     }
 }
 
-/// Of all DaemonSets that the claims give a share to.
+/// Of all DaemonSets that have a share in the claims.
 fn templates(fleet: &Fleet, claims: &Claims) -> Vec<Template> {
     let mut all = Vec::new();
     for schedext in &fleet.schedexts {
@@ -105,23 +106,23 @@ fn templates(fleet: &Fleet, claims: &Claims) -> Vec<Template> {
     all
 }
 
-fn judge_node(
+fn check_node(
     node: &Node,
     write: Option<&&LabelWrite>,
     templates: &[Template],
 ) -> Option<Violation> {
     let written = write
         .and_then(|write| write.to)
-        .map(|mark| mark.to_string());
+        .map(|label| label.to_string());
     let owner = match write {
         Some(_) => written.as_deref(),
         None => node.labels.get(label::OWNER).map(String::as_str),
     };
-    let mut takes = templates
+    let mut admitting = templates
         .iter()
-        .filter(|(_, pod)| template::lets_in(pod, node, owner));
-    let (first, _) = takes.next()?;
-    let (second, _) = takes.next()?;
+        .filter(|(_, pod)| template::admits(pod, node, owner));
+    let (first, _) = admitting.next()?;
+    let (second, _) = admitting.next()?;
     Some(Violation::TwoOwners {
         node: node.name.clone(),
         first: first.clone(),

@@ -1,32 +1,33 @@
-//! Judges the steps for one SchedExt: only what is its own, and only as the contract says.
+//! Checks the plan for one SchedExt: it may write only its own DaemonSets, and only such that keep
+//! the documented contract.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec};
 use sked_api::SchedExt;
 
-use super::Violation;
+use super::violation::Violation;
+use crate::live_daemonset::LiveDaemonSet;
 use crate::name::{ObjectKey, Uid};
-use crate::observed::{LiveDaemonSet, Observed};
-use crate::plan::{Plan, Step};
+use crate::observed::Observed;
+use crate::plan::{Plan, PlanStep};
 
-/// Judges a plan.
 pub fn check_plan(observed: &Observed, plan: &Plan) -> Vec<Violation> {
     let schedext = &observed.schedext;
     if schedext.metadata.deletion_timestamp.is_some() && !plan.steps.is_empty() {
         return vec![Violation::Deleting];
     }
-    let judged = plan.steps.iter().map(|step| match step {
-        Step::Create(wanted) => judge_create(observed, wanted),
-        Step::Replace { wanted, uid } => judge_replace(observed, wanted, uid),
-        Step::Delete { key, uid } => judge_delete(observed, key, uid),
+    let violations = plan.steps.iter().map(|step| match step {
+        PlanStep::Create(desired) => check_create(observed, desired),
+        PlanStep::Replace { desired, uid } => check_replace(observed, desired, uid),
+        PlanStep::Delete { key, uid } => check_delete(observed, key, uid),
     });
-    judged.flatten().collect()
+    violations.flatten().collect()
 }
 
-fn judge_create(observed: &Observed, wanted: &DaemonSet) -> Vec<Violation> {
-    let key = name_of(wanted);
-    let mut found = contract(observed, wanted);
+fn check_create(observed: &Observed, desired: &DaemonSet) -> Vec<Violation> {
+    let key = name_of(desired);
+    let mut found = contract(observed, desired);
     if observed.daemonsets.iter().any(|live| live.key == key) {
         found.push(Violation::NotOurs { key: key.clone() });
     }
@@ -36,9 +37,9 @@ fn judge_create(observed: &Observed, wanted: &DaemonSet) -> Vec<Violation> {
     found
 }
 
-fn judge_replace(observed: &Observed, wanted: &DaemonSet, uid: &Uid) -> Vec<Violation> {
-    let key = name_of(wanted);
-    let mut found = contract(observed, wanted);
+fn check_replace(observed: &Observed, desired: &DaemonSet, uid: &Uid) -> Vec<Violation> {
+    let key = name_of(desired);
+    let mut found = contract(observed, desired);
     let live = observed.daemonsets.iter().find(|live| live.uid == *uid);
     let ours = |live: &LiveDaemonSet| is_ours(observed, live) && live.key == key && !live.deleting;
     if !live.is_some_and(|live| ours(live)) {
@@ -50,7 +51,7 @@ fn judge_replace(observed: &Observed, wanted: &DaemonSet, uid: &Uid) -> Vec<Viol
     found
 }
 
-fn judge_delete(observed: &Observed, key: &ObjectKey, uid: &Uid) -> Vec<Violation> {
+fn check_delete(observed: &Observed, key: &ObjectKey, uid: &Uid) -> Vec<Violation> {
     let live = observed.daemonsets.iter().find(|live| live.uid == *uid);
     let mut found = Vec::new();
     if !live.is_some_and(|live| is_ours(observed, live) && live.key == *key) {
@@ -62,7 +63,7 @@ fn judge_delete(observed: &Observed, key: &ObjectKey, uid: &Uid) -> Vec<Violatio
     let pools = schedext.spec.pools.iter().filter(|pool| kept(pool));
     let mut pools = pools.map(|pool| format!("{name}-{}", pool.name));
     if key.name == name || pools.any(|pool| pool == key.name) {
-        found.push(Violation::Wanted { key: key.clone() });
+        found.push(Violation::StillNeeded { key: key.clone() });
     }
     found
 }
@@ -72,7 +73,7 @@ fn is_ours(observed: &Observed, live: &LiveDaemonSet) -> bool {
     live.controller.as_ref().map(|controller| &*controller.0) == uid
 }
 
-/// Whether claims for it are missing or not yet on the nodes.
+/// Whether the claims for it are missing, or its nodes do not have their labels yet.
 fn is_early(observed: &Observed, key: &ObjectKey) -> bool {
     let schedext = &observed.schedext;
     let name = schedext.metadata.name.as_deref().unwrap_or_default();
@@ -82,7 +83,7 @@ fn is_early(observed: &Observed, key: &ObjectKey) -> bool {
         let pool = pool.as_ref().map(|pool| format!("{name}-{pool}"));
         pool.as_ref() == Some(&key.name)
     };
-    // A name that was cut is not found here; its pool's share is judged by none of these.
+    // A name that was cut is not found here, so its pool is not checked.
     let Some(pool) = base.or_else(|| share.parts.keys().find(of_pool)) else {
         return false;
     };
@@ -98,25 +99,25 @@ fn name_of(daemonset: &DaemonSet) -> ObjectKey {
     }
 }
 
-/// What others rely on, whatever else a template says.
-fn contract(observed: &Observed, wanted: &DaemonSet) -> Vec<Violation> {
+/// The fields that the contract promises to users.
+fn contract(observed: &Observed, desired: &DaemonSet) -> Vec<Violation> {
     let schedext = &observed.schedext;
-    let key = name_of(wanted);
-    let spec = wanted.spec.as_ref();
+    let key = name_of(desired);
+    let spec = desired.spec.as_ref();
     let rules: [(&'static str, bool); 6] = [
         (
             "namespace",
-            wanted.metadata.namespace == schedext.metadata.namespace,
+            desired.metadata.namespace == schedext.metadata.namespace,
         ),
         (
             "label",
             has(
-                wanted.metadata.labels.as_ref(),
+                desired.metadata.labels.as_ref(),
                 "managed-by",
                 "sked-controller",
             ),
         ),
-        ("controller", is_controlled(wanted, schedext)),
+        ("controller", is_controlled(desired, schedext)),
         (
             "selector",
             spec.is_some_and(|spec| selects_its_own(spec, &key.name)),
@@ -141,8 +142,8 @@ fn has(labels: Option<&BTreeMap<String, String>>, key: &str, value: &str) -> boo
         .is_some_and(|one| one == value)
 }
 
-fn is_controlled(wanted: &DaemonSet, schedext: &SchedExt) -> bool {
-    let owners = wanted.metadata.owner_references.as_deref();
+fn is_controlled(desired: &DaemonSet, schedext: &SchedExt) -> bool {
+    let owners = desired.metadata.owner_references.as_deref();
     matches!(owners, Some([owner]) if owner.controller == Some(true)
         && owner.kind == "SchedExt"
         && Some(&owner.uid) == schedext.metadata.uid.as_ref())

@@ -1,21 +1,22 @@
-//! Whether a template, as it would be written, lets a node in. By rules written down once more: a
-//! mistake would have to be made twice to go unseen.
+//! Whether a template admits a node: a second implementation of Kubernetes' rules, so that a
+//! mistake in the planner's does not go unnoticed.
 
 use k8s_openapi::api::core::v1::{
     NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
 };
 use sked_api::label;
 
-use crate::observed::Node;
+use crate::node::Node;
 
-/// Whether a new pod of this template would be put on the node, if the node's owner were this.
-pub(super) fn lets_in(pod: &PodSpec, node: &Node, owner: Option<&str>) -> bool {
+/// Whether a new pod of this template would be placed on the node if its owner label had this
+/// value.
+pub(super) fn admits(pod: &PodSpec, node: &Node, owner: Option<&str>) -> bool {
     let value = |key: &str| match key {
         label::OWNER => owner,
         key => node.labels.get(key).map(String::as_str),
     };
     let mut selector = pod.node_selector.iter().flatten();
-    if selector.any(|(key, wanted)| value(key) != Some(wanted)) {
+    if selector.any(|(key, desired)| value(key) != Some(desired)) {
         return false;
     }
     let affinity = pod
@@ -69,9 +70,9 @@ fn fits(rule: &NodeSelectorRequirement, value: Option<&str>) -> bool {
     }
 }
 
-/// Whether a taint keeps new pods of a DaemonSet away.
+/// Whether a taint keeps new pods of a DaemonSet off the node.
 fn repels(tolerations: &[Toleration], taint: &Taint) -> bool {
-    let daemons = match taint.key.strip_prefix("node.kubernetes.io/") {
+    let automatic = match taint.key.strip_prefix("node.kubernetes.io/") {
         Some("not-ready" | "unreachable") => taint.effect == "NoExecute",
         Some("disk-pressure" | "memory-pressure" | "pid-pressure" | "unschedulable") => {
             taint.effect == "NoSchedule"
@@ -79,19 +80,19 @@ fn repels(tolerations: &[Toleration], taint: &Taint) -> bool {
         _ => false,
     };
     let preferred = taint.effect == "PreferNoSchedule";
-    !daemons && !preferred && !tolerations.iter().any(|one| suffers(one, taint))
+    !automatic && !preferred && !tolerations.iter().any(|one| tolerates(one, taint))
 }
 
-fn suffers(toleration: &Toleration, taint: &Taint) -> bool {
-    let said = |text: &'_ Option<String>| text.clone().filter(|text| !text.is_empty());
+fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+    let non_empty = |text: &'_ Option<String>| text.clone().filter(|text| !text.is_empty());
     let value = taint.value.as_deref().unwrap_or_default();
-    let wanted = toleration.value.as_deref().unwrap_or_default();
-    let numbers = value.parse::<i64>().ok().zip(wanted.parse::<i64>().ok());
-    said(&toleration.key).is_none_or(|key| key == taint.key)
-        && said(&toleration.effect).is_none_or(|effect| effect == taint.effect)
-        && match said(&toleration.operator).as_deref() {
+    let desired = toleration.value.as_deref().unwrap_or_default();
+    let numbers = value.parse::<i64>().ok().zip(desired.parse::<i64>().ok());
+    non_empty(&toleration.key).is_none_or(|key| key == taint.key)
+        && non_empty(&toleration.effect).is_none_or(|effect| effect == taint.effect)
+        && match non_empty(&toleration.operator).as_deref() {
             Some("Exists") => true,
-            Some("Equal") | None => wanted == value,
+            Some("Equal") | None => desired == value,
             Some("Gt") => numbers.is_some_and(|(value, bound)| value > bound),
             Some("Lt") => numbers.is_some_and(|(value, bound)| value < bound),
             Some(_) => false,

@@ -1,4 +1,4 @@
-//! What the judge refuses.
+//! Claims and plans that the checks must reject.
 
 use std::sync::Arc;
 
@@ -6,11 +6,12 @@ use serde_json::json;
 use sked_api::label;
 
 use super::*;
-use crate::claim::{LabelWrite, Mark, claim};
+use crate::claim::{LabelWrite, OwnerLabel, claim};
 use crate::fixture::{key, live, node, observed, schedext};
-use crate::name::OwnerId;
-use crate::observed::{Fleet, Node};
-use crate::plan::{Plan, Step, plan};
+use crate::name::{OwnerId, Uid};
+use crate::node::Node;
+use crate::observed::Fleet;
+use crate::plan::{Plan, PlanStep, plan};
 
 fn fleet(owner: Option<&str>) -> Fleet {
     let names = ["one", "two"].into_iter();
@@ -28,7 +29,7 @@ fn fleet(owner: Option<&str>) -> Fleet {
 }
 
 #[test]
-fn two_owners_and_muddled_or_forbidden_writes() {
+fn two_owners_and_inconsistent_or_forbidden_writes() {
     let fleet = fleet(None);
     let good = claim(&fleet);
     assert_eq!(check_claims(&fleet, &good), vec![]);
@@ -45,13 +46,13 @@ fn two_owners_and_muddled_or_forbidden_writes() {
     twice.writes.push(write.clone());
     assert_eq!(
         check_claims(&fleet, &twice),
-        vec![Violation::Muddled { node: node.clone() }]
+        vec![Violation::InconsistentLabelWrite { node: node.clone() }]
     );
     let mut stale = good.clone();
     stale.writes[0].from = Some("other".to_owned());
     assert_eq!(
         check_claims(&fleet, &stale),
-        vec![Violation::Muddled { node: node.clone() }]
+        vec![Violation::InconsistentLabelWrite { node: node.clone() }]
     );
     let mut many = good.clone();
     for share in many.shares.values_mut() {
@@ -63,7 +64,7 @@ fn two_owners_and_muddled_or_forbidden_writes() {
     assert_eq!(check_claims(&reserved, &claims), vec![]);
     claims.writes.push(LabelWrite {
         from: Some("foreign".to_owned()),
-        to: Some(Mark::Owner(OwnerId::new(
+        to: Some(OwnerLabel::Owner(OwnerId::new(
             &Uid("uid-of-one".to_owned()),
             None,
         ))),
@@ -71,16 +72,16 @@ fn two_owners_and_muddled_or_forbidden_writes() {
     });
     assert_eq!(
         check_claims(&reserved, &claims),
-        vec![Violation::NotToBeWritten { node }]
+        vec![Violation::ForbiddenLabelWrite { node }]
     );
 }
 
 #[test]
-fn steps_on_what_is_not_ours_or_is_wanted() {
+fn steps_on_daemonsets_that_are_not_ours_or_still_needed() {
     let one = schedext("one", json!({"sched": "example/one:1"}));
     let live = live(&one);
     let observed = observed(&one, &live);
-    let judge = |step: Step| {
+    let check = |step: PlanStep| {
         let plan = Plan {
             steps: vec![step],
             ..Plan::default()
@@ -88,25 +89,25 @@ fn steps_on_what_is_not_ours_or_is_wanted() {
         check_plan(&observed, &plan)
     };
     let uid = Uid("ds-one".to_owned());
-    let wanted = Violation::Wanted { key: key("one") };
+    let desired = Violation::StillNeeded { key: key("one") };
     assert_eq!(
-        judge(Step::Delete {
+        check(PlanStep::Delete {
             key: key("one"),
             uid
         }),
-        vec![wanted]
+        vec![desired]
     );
-    let elsewhere = Step::Delete {
+    let elsewhere = PlanStep::Delete {
         key: key("other"),
         uid: Uid("unknown".to_owned()),
     };
     assert_eq!(
-        judge(elsewhere),
+        check(elsewhere),
         vec![Violation::NotOurs { key: key("other") }]
     );
     let again = serde_json::from_value(live[0].clone()).unwrap();
     let not_ours = Violation::NotOurs { key: key("one") };
-    assert_eq!(judge(Step::Create(Box::new(again))), vec![not_ours]);
+    assert_eq!(check(PlanStep::Create(Box::new(again))), vec![not_ours]);
 }
 
 #[test]
@@ -153,14 +154,14 @@ fn templates_that_do_not_keep_the_contract() {
         ),
     ] {
         let mut plan = plan(&observed);
-        let Some(Step::Create(wanted)) = plan.steps.first_mut() else {
+        let Some(PlanStep::Create(desired)) = plan.steps.first_mut() else {
             panic!("nothing is made");
         };
-        let mut broken = serde_json::to_value(&*wanted).unwrap();
+        let mut broken = serde_json::to_value(&*desired).unwrap();
         *broken.pointer_mut(pointer).unwrap() = value;
-        **wanted = serde_json::from_value(broken).unwrap();
+        **desired = serde_json::from_value(broken).unwrap();
         let found = check_plan(&observed, &plan);
-        let told = |one: &Violation| matches!(one, Violation::Contract { what: told, .. } if *told == what);
-        assert!(found.iter().any(told), "{pointer}: {found:?}");
+        let expected = |one: &Violation| matches!(one, Violation::Contract { what: found, .. } if *found == what);
+        assert!(found.iter().any(expected), "{pointer}: {found:?}");
     }
 }

@@ -1,193 +1,173 @@
-//! One node: who asks for it, who gets it, what its label must say.
+//! One node: who claims it, who gets it, and what its owner label must be.
 
-use sked_api::label;
-
-use super::asker::Field;
-use super::door::Opening;
-use super::{EXAMPLES, LabelWrite, Mark, Share};
+use super::candidate::NodeMatch;
+use super::inputs::ClaimInputs;
+use super::label::{CurrentLabel, LabelWrite, OwnerLabel};
+use crate::eligibility::ExclusionReason;
 use crate::name::OwnerId;
-use crate::observed::Node;
-use crate::standing::Bar;
+use crate::node::Node;
+use crate::share::{EXAMPLES, Share};
 
-/// A contest for one node after the other; it keeps its memory, not its outcome.
+/// The contest for one node. One value is reused for all nodes, so that its buffers are allocated
+/// once.
 #[derive(Default)]
 pub(super) struct Contest {
-    /// The doors through which a pod may come, asked for or live.
-    open: Vec<(usize, Opening)>,
-    /// Everybody who asks, each with the first of its doors that does.
-    asks: Vec<(usize, usize)>,
-    /// The winner and its door.
+    /// Candidates that would put a pod on the node, by what is desired or by what is live.
+    matches: Vec<(usize, NodeMatch)>,
+    /// Each claimant with the first of its candidates that claims the node.
+    claims: Vec<(usize, usize)>,
+    /// The winning claimant and its candidate.
     winner: Option<(usize, usize)>,
 }
 
-/// What a node's owner label says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Label<'a> {
-    /// There is none.
-    None,
-    /// An owner, perhaps one that is gone.
-    Owner(OwnerId, &'a str),
-    /// A reserved word.
-    Reserved(&'a str),
-    /// Something that sked never wrote.
-    Nonsense(&'a str),
-}
-
-/// How firmly somebody sits on a node.
+/// What makes a claimant the incumbent, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Hold {
+enum Incumbency {
     Nothing,
     Pod,
     Label,
 }
 
-impl<'a> Label<'a> {
-    /// Of a node.
-    pub(super) fn of(node: &'a Node) -> Self {
-        let Some(text) = node.labels.get(label::OWNER) else {
-            return Self::None;
-        };
-        match text.parse() {
-            Ok(owner) => Self::Owner(owner, text),
-            Err(_) if label::RESERVED.contains(&&**text) => Self::Reserved(text),
-            Err(_) => Self::Nonsense(text),
-        }
-    }
-
-    fn text(self) -> Option<&'a str> {
-        match self {
-            Self::None => None,
-            Self::Owner(_, text) | Self::Reserved(text) | Self::Nonsense(text) => Some(text),
-        }
-    }
-
-    fn names(self, owner: OwnerId) -> bool {
-        matches!(self, Self::Owner(named, _) if named == owner)
-    }
-}
-
 impl Contest {
-    /// Holds it.
-    pub(super) fn hold(&mut self, field: &Field<'_>, node: &Node, label: Label<'_>) {
-        let running = field.running.get(&node.name).map_or(&[][..], Vec::as_slice);
-        self.open.clear();
-        self.asks.clear();
-        for (at, door) in field.doors.iter().enumerate() {
-            let opening = door.opening(node, running.contains(&at));
-            if opening.asks || opening.live {
-                self.open.push((at, opening));
+    /// Determines the winner for this node.
+    pub(super) fn resolve(
+        &mut self,
+        inputs: &ClaimInputs<'_>,
+        node: &Node,
+        label: CurrentLabel<'_>,
+    ) {
+        let running = inputs.running.get(&node.name);
+        let running = running.map_or(&[][..], Vec::as_slice);
+        self.matches.clear();
+        self.claims.clear();
+        for (at, candidate) in inputs.candidates.iter().enumerate() {
+            let node_match = candidate.node_match(node, running.contains(&at));
+            if node_match.claims || node_match.live {
+                self.matches.push((at, node_match));
             }
-            // The doors of one asker lie side by side, in the order in which it goes by them.
-            let asks = door.asker.filter(|_| opening.asks);
-            if let Some(asker) = asks
-                && self.asks.last().is_none_or(|(last, _)| *last != asker)
+            // The candidates of one claimant are adjacent, in the order in which they apply.
+            let claimant = candidate.claimant.filter(|_| node_match.claims);
+            if let Some(claimant) = claimant
+                && self.claims.last().is_none_or(|(last, _)| *last != claimant)
             {
-                self.asks.push((asker, at));
+                self.claims.push((claimant, at));
             }
         }
-        let rank = |(asker, _): &&(usize, usize)| {
-            let hold = hold(field, *asker, running, label);
-            let asker = &field.askers[*asker];
-            (asker.priority, hold, asker.seniority())
+        let rank = |(claimant, _): &&(usize, usize)| {
+            let incumbency = incumbency(inputs, *claimant, running, label);
+            let claimant = &inputs.claimants[*claimant];
+            (claimant.priority, incumbency, claimant.seniority())
         };
-        self.winner = self.asks.iter().max_by_key(rank).copied();
+        self.winner = self.claims.iter().max_by_key(rank).copied();
     }
 
-    /// What must be written on the node.
+    /// The label write for an eligible node, if its label is not right.
     pub(super) fn write(
         &self,
-        field: &Field<'_>,
+        inputs: &ClaimInputs<'_>,
         node: &Node,
-        label: Label<'_>,
+        label: CurrentLabel<'_>,
     ) -> Option<LabelWrite> {
         let to = match self.winner {
-            Some((_, door)) if self.is_contested(door) => owner(field, door),
-            // Nobody asks, but some template would let a pod in: the label must not go yet.
-            None if !self.open.is_empty() => return None,
+            Some((_, candidate)) if self.is_contested(candidate) => owner(inputs, candidate),
+            // Nobody claims the node, but a live template would admit a pod: keep the label.
+            None if !self.matches.is_empty() => return None,
             _ => None,
         };
         let right = match (label, to) {
-            (Label::None, None) => true,
+            (CurrentLabel::None, None) => true,
             (label, Some(owner)) => label.names(owner),
             (_, None) => false,
         };
         (!right).then(|| LabelWrite {
             node: node.name.clone(),
             from: label.text().map(str::to_owned),
-            to: to.map(Mark::Owner),
+            to: to.map(OwnerLabel::Owner),
         })
     }
 
-    /// What must be written on a node that is good for nobody: the reason, while some template
-    /// would let a pod in. A quarantine stays until somebody ends it.
-    pub(super) fn write_bar(&self, node: &Node, label: Label<'_>, bar: &Bar) -> Option<LabelWrite> {
-        let needed = !self.open.is_empty() || *bar == Bar::Quarantined;
-        let to = needed.then(|| bar.word());
+    /// The label write for an excluded node: the reason, while any template would admit a pod. A
+    /// quarantine stays until somebody removes the label.
+    pub(super) fn write_exclusion(
+        &self,
+        node: &Node,
+        label: CurrentLabel<'_>,
+        reason: &ExclusionReason,
+    ) -> Option<LabelWrite> {
+        let needed = !self.matches.is_empty() || *reason == ExclusionReason::Quarantined;
+        let to = needed.then(|| reason.label_value());
         (label.text() != to).then(|| LabelWrite {
             node: node.name.clone(),
             from: label.text().map(str::to_owned),
-            to: to.map(Mark::Barred),
+            to: to.map(OwnerLabel::Excluded),
         })
     }
 
-    /// Tells everybody who asked that the node is good for nobody.
-    pub(super) fn tell_bar(
+    /// Adds an excluded node to the shares of all its claimants.
+    pub(super) fn record_exclusion(
         &self,
-        field: &Field<'_>,
+        inputs: &ClaimInputs<'_>,
         node: &Node,
-        label: Label<'_>,
-        bar: &Bar,
+        label: CurrentLabel<'_>,
+        reason: &ExclusionReason,
         shares: &mut [Share],
     ) {
-        for (asker, _) in &self.asks {
-            shares[*asker].barred.add(&node.name, bar);
+        for (claimant, _) in &self.claims {
+            shares[*claimant].excluded.add(&node.name, reason);
         }
-        if label.text() != Some(bar.word()) {
-            self.tell_to_wait(field, node, label, shares);
+        if label.text() != Some(reason.label_value()) {
+            self.record_waiting(inputs, node, label, shares);
         }
     }
 
-    /// Tells everybody who asked what came of it.
-    pub(super) fn tell(
+    /// Adds an eligible node to the shares of the winner and of the losers.
+    pub(super) fn record(
         &self,
-        field: &Field<'_>,
+        inputs: &ClaimInputs<'_>,
         node: &Node,
-        label: Label<'_>,
+        label: CurrentLabel<'_>,
         shares: &mut [Share],
     ) {
-        let Some((winner, door)) = self.winner else {
+        let Some((winner, candidate)) = self.winner else {
             return;
         };
-        if let Some(wanted) = &field.doors[door].wanted
-            && let Some(part) = shares[winner].parts.get_mut(&wanted.pool)
+        if let Some(desired) = &inputs.candidates[candidate].desired
+            && let Some(part) = shares[winner].parts.get_mut(&desired.pool)
         {
             part.nodes += 1;
         }
-        for (asker, _) in self.asks.iter().filter(|(asker, _)| *asker != winner) {
-            let lost = &mut shares[*asker].lost;
+        let losers = self.claims.iter().filter(|(at, _)| *at != winner);
+        for (claimant, _) in losers {
+            let lost = &mut shares[*claimant].lost;
             lost.count += 1;
             if lost.nodes.len() < EXAMPLES {
-                let winner = field.askers[winner].key.clone();
+                let winner = inputs.claimants[winner].key.clone();
                 lost.nodes.push((node.name.clone(), winner));
             }
         }
-        let right = owner(field, door).is_some_and(|owner| label.names(owner));
-        if self.is_contested(door) && !right {
-            self.tell_to_wait(field, node, label, shares);
+        let right = owner(inputs, candidate).is_some_and(|owner| label.names(owner));
+        if self.is_contested(candidate) && !right {
+            self.record_waiting(inputs, node, label, shares);
         }
     }
 
-    /// Who would come in anew before the label is written: without any label everybody, else
-    /// whoever it names.
-    fn tell_to_wait(&self, field: &Field<'_>, node: &Node, label: Label<'_>, shares: &mut [Share]) {
-        let anew = self.open.iter().filter(|(_, opening)| !opening.live);
-        for (at, _) in anew {
-            let door = &field.doors[*at];
-            let (Some(asker), Some(wanted)) = (door.asker, &door.wanted) else {
+    /// Makes every part wait that would start a pod there before the label is written: without a
+    /// label all of them, else the one that the label names.
+    fn record_waiting(
+        &self,
+        inputs: &ClaimInputs<'_>,
+        node: &Node,
+        label: CurrentLabel<'_>,
+        shares: &mut [Share],
+    ) {
+        let new = self.matches.iter().filter(|(_, one)| !one.live);
+        for (at, _) in new {
+            let candidate = &inputs.candidates[*at];
+            let (Some(claimant), Some(desired)) = (candidate.claimant, &candidate.desired) else {
                 continue;
             };
-            let part = shares[asker].parts.get_mut(&wanted.pool);
-            if (label == Label::None || label.names(wanted.owner))
+            let part = shares[claimant].parts.get_mut(&desired.pool);
+            if (label == CurrentLabel::None || label.names(desired.owner))
                 && let Some(part) = part
                 && part.waits_for.len() < EXAMPLES
             {
@@ -198,25 +178,29 @@ impl Contest {
 
     /// Whether any other DaemonSet would run there as well.
     fn is_contested(&self, winner: usize) -> bool {
-        self.open.iter().any(|(at, _)| *at != winner)
+        self.matches.iter().any(|(at, _)| *at != winner)
     }
 }
 
-fn owner(field: &Field<'_>, door: usize) -> Option<OwnerId> {
-    field.doors[door].wanted.as_ref().map(|wanted| wanted.owner)
+fn owner(inputs: &ClaimInputs<'_>, candidate: usize) -> Option<OwnerId> {
+    let desired = inputs.candidates[candidate].desired.as_ref();
+    desired.map(|desired| desired.owner)
 }
 
-/// How firmly a SchedExt sits on the node, whichever of its parts does.
-fn hold(field: &Field<'_>, asker: usize, running: &[usize], label: Label<'_>) -> Hold {
-    let own = |door: &usize| owner(field, *door).is_some_and(|owner| label.names(owner));
-    if field.askers[asker].doors.iter().any(own) {
-        return Hold::Label;
+/// Whichever of the claimant's parts has the label or the pod.
+fn incumbency(
+    inputs: &ClaimInputs<'_>,
+    claimant: usize,
+    running: &[usize],
+    label: CurrentLabel<'_>,
+) -> Incumbency {
+    let own = |candidate: &usize| owner(inputs, *candidate).is_some_and(|id| label.names(id));
+    if inputs.claimants[claimant].candidates.iter().any(own) {
+        return Incumbency::Label;
     }
-    if running
-        .iter()
-        .any(|at| field.doors[*at].asker == Some(asker))
-    {
-        return Hold::Pod;
+    let mut running = running.iter();
+    if running.any(|at| inputs.candidates[*at].claimant == Some(claimant)) {
+        return Incumbency::Pod;
     }
-    Hold::Nothing
+    Incumbency::Nothing
 }

@@ -5,9 +5,11 @@ use sked_api::{SchedExt, label};
 
 use super::*;
 use crate::fixture::{key, live, node, pod, schedext};
-use crate::observed::{LiveDaemonSet, PodState};
+use crate::live_daemonset::LiveDaemonSet;
+use crate::live_pod::PodState;
+use crate::name::{OwnerId, Uid};
 
-fn asks(name: &str, priority: i32, created: &str) -> SchedExt {
+fn claimant(name: &str, priority: i32, created: &str) -> SchedExt {
     let mut one = schedext(
         name,
         json!({"sched": "example/one:1", "priority": priority}),
@@ -51,9 +53,12 @@ fn winner(fleet: &Fleet) -> Option<String> {
 
 #[test]
 fn priority_then_the_incumbent_then_age_then_name() {
-    let (a, b) = (asks("a", 0, "2026-01-02"), asks("b", 0, "2026-01-02"));
-    let old = asks("old", 0, "2026-01-01");
-    let high = asks("high", 1, "2026-01-03");
+    let (a, b) = (
+        claimant("a", 0, "2026-01-02"),
+        claimant("b", 0, "2026-01-02"),
+    );
+    let old = claimant("old", 0, "2026-01-01");
+    let high = claimant("high", 1, "2026-01-03");
     let all = [a.clone(), b.clone(), old.clone(), high.clone()];
     assert_eq!(winner(&fleet(&all, None)).as_deref(), Some("high"));
     assert_eq!(winner(&fleet(&all[..3], None)).as_deref(), Some("old"));
@@ -69,8 +74,11 @@ fn priority_then_the_incumbent_then_age_then_name() {
 }
 
 #[test]
-fn the_loser_is_told_and_everybody_new_waits() {
-    let (a, b) = (asks("a", 1, "2026-01-01"), asks("b", 0, "2026-01-01"));
+fn the_loser_gets_the_owners_name_and_new_daemonsets_wait() {
+    let (a, b) = (
+        claimant("a", 1, "2026-01-01"),
+        claimant("b", 0, "2026-01-01"),
+    );
     let fleet = with_live(fleet(&[a, b.clone()], None), &b);
     let claims = claim(&fleet);
     let share = |name: &str| &claims.shares[&Uid(format!("uid-of-{name}"))];
@@ -78,17 +86,24 @@ fn the_loser_is_told_and_everybody_new_waits() {
     assert_eq!(share("a").parts[&None].waits_for, vec!["node1".into()]);
     assert_eq!(share("b").parts[&None].waits_for, vec![]);
     assert_eq!(claims.writes.len(), 1);
-    assert_eq!(claims.writes[0].to, Some(Mark::Owner(owner("a"))));
+    assert_eq!(claims.writes[0].to, Some(OwnerLabel::Owner(owner("a"))));
 }
 
 #[test]
-fn a_label_stays_until_the_rivals_daemonset_is_gone() {
-    let (a, mut b) = (asks("a", 0, "2026-01-01"), asks("b", 0, "2026-01-02"));
+fn a_label_stays_until_the_other_daemonset_is_gone() {
+    let (a, mut b) = (
+        claimant("a", 0, "2026-01-01"),
+        claimant("b", 0, "2026-01-02"),
+    );
     let both = live(&b);
     b.metadata.deletion_timestamp = b.metadata.creation_timestamp.clone();
     let label = Some(owner("a").to_string());
     let mut fleet = with_live(fleet(&[a.clone(), b.clone()], label), &a);
-    assert_eq!(claim(&fleet).writes.len(), 1, "nobody else would come");
+    assert_eq!(
+        claim(&fleet).writes.len(),
+        1,
+        "no other template admits the node"
+    );
     fleet
         .daemonsets
         .push(Arc::new(LiveDaemonSet::read(&both[0]).unwrap()));
@@ -98,68 +113,89 @@ fn a_label_stays_until_the_rivals_daemonset_is_gone() {
 }
 
 #[test]
-fn reserved_nodes_are_nobodys_and_no_conflict() {
-    for word in label::RESERVED {
-        let all = [asks("a", 0, "2026-01-01"), asks("b", 0, "2026-01-01")];
-        let claims = claim(&fleet(&all, Some(word.to_owned())));
+fn reserved_nodes_have_no_owner_and_are_no_conflict() {
+    for value in label::RESERVED {
+        let all = [
+            claimant("a", 0, "2026-01-01"),
+            claimant("b", 0, "2026-01-01"),
+        ];
+        let claims = claim(&fleet(&all, Some(value.to_owned())));
         assert_eq!(claims.writes, vec![]);
         for share in claims.shares.values() {
             assert_eq!((share.parts[&None].nodes, share.lost.count), (0, 0));
-            assert_eq!((share.barred.count(), share.barred.nodes.len()), (1, 1));
+            assert_eq!((share.excluded.count(), share.excluded.nodes.len()), (1, 1));
         }
     }
 }
 
 #[test]
-fn a_node_whose_kernel_bars_it_is_labelled_while_anybody_would_come() {
-    let foreign = Bar::Foreign(Some("lab".parse().unwrap()));
-    let old = Bar::Unsupported("6.1.0".to_owned());
-    let (a, b) = (asks("a", 0, "2026-01-01"), asks("b", 0, "2026-01-01"));
-    for bar in [foreign, old] {
-        let barred = |asks: &[SchedExt], label: Option<&str>| {
-            let mut fleet = fleet(asks, label.map(str::to_owned));
-            let standing = Standing::Barred(bar.clone());
-            fleet.standing.insert("node1".into(), standing);
+fn an_excluded_node_is_labelled_while_any_template_admits_it() {
+    let foreign = ExclusionReason::Foreign(Some("lab".parse().unwrap()));
+    let old = ExclusionReason::Unsupported("6.1.0".to_owned());
+    let (a, b) = (
+        claimant("a", 0, "2026-01-01"),
+        claimant("b", 0, "2026-01-01"),
+    );
+    for reason in [foreign, old] {
+        let excluded = |claimants: &[SchedExt], label: Option<&str>| {
+            let mut fleet = fleet(claimants, label.map(str::to_owned));
+            let eligibility = Eligibility::Excluded(reason.clone());
+            fleet.eligibility.insert("node1".into(), eligibility);
             claim(&fleet)
         };
-        let alone = barred(std::slice::from_ref(&a), None);
-        assert_eq!(alone.writes[0].to, Some(Mark::Barred(bar.word())));
+        let alone = excluded(std::slice::from_ref(&a), None);
+        assert_eq!(
+            alone.writes[0].to,
+            Some(OwnerLabel::Excluded(reason.label_value()))
+        );
         let share = &alone.shares[&Uid("uid-of-a".to_owned())];
         assert_eq!(share.parts[&None].nodes, 0);
         assert_eq!(share.parts[&None].waits_for, vec!["node1".into()]);
-        assert_eq!(share.barred.nodes, vec![("node1".into(), bar.clone())]);
-        let owned = barred(&[a.clone(), b.clone()], Some(&owner("a").to_string()));
-        assert_eq!(owned.writes[0].to, Some(Mark::Barred(bar.word())));
-        assert_eq!(barred(&[], None).writes, vec![], "nobody asks");
-        assert_eq!(barred(&[], Some(bar.word())).writes[0].to, None);
+        assert_eq!(share.excluded.nodes, vec![("node1".into(), reason.clone())]);
+        let owned = excluded(&[a.clone(), b.clone()], Some(&owner("a").to_string()));
         assert_eq!(
-            barred(std::slice::from_ref(&a), Some(bar.word())).writes,
+            owned.writes[0].to,
+            Some(OwnerLabel::Excluded(reason.label_value()))
+        );
+        assert_eq!(excluded(&[], None).writes, vec![], "no claimant");
+        assert_eq!(excluded(&[], Some(reason.label_value())).writes[0].to, None);
+        assert_eq!(
+            excluded(std::slice::from_ref(&a), Some(reason.label_value())).writes,
             vec![]
         );
     }
 }
 
 #[test]
-fn a_node_comes_back_when_its_kernel_says_so_and_not_before() {
-    let (a, b) = (asks("a", 0, "2026-01-01"), asks("b", 0, "2026-01-02"));
-    for word in ["unsupported", "foreign"] {
-        let mut free = fleet(&[a.clone(), b.clone()], Some(word.to_owned()));
-        assert_eq!(claim(&free).writes, vec![], "silent");
-        free.standing.insert("node1".into(), Standing::Free);
-        assert_eq!(claim(&free).writes[0].to, Some(Mark::Owner(owner("a"))));
+fn a_node_becomes_eligible_only_when_its_kernel_reports_it() {
+    let (a, b) = (
+        claimant("a", 0, "2026-01-01"),
+        claimant("b", 0, "2026-01-02"),
+    );
+    for value in ["unsupported", "foreign"] {
+        let mut free = fleet(&[a.clone(), b.clone()], Some(value.to_owned()));
+        assert_eq!(claim(&free).writes, vec![], "the kernel is unknown");
+        free.eligibility
+            .insert("node1".into(), Eligibility::Eligible);
+        assert_eq!(
+            claim(&free).writes[0].to,
+            Some(OwnerLabel::Owner(owner("a")))
+        );
         free.schedexts.truncate(1);
         assert_eq!(claim(&free).writes[0].to, None);
     }
     let mut quarantined = fleet(&[a], Some("quarantined".to_owned()));
-    quarantined.standing.insert("node1".into(), Standing::Free);
+    quarantined
+        .eligibility
+        .insert("node1".into(), Eligibility::Eligible);
     assert_eq!(claim(&quarantined).writes, vec![]);
 }
 
 #[test]
-fn a_schedexts_own_name_goes_before_anothers_pool() {
+fn a_schedexts_name_has_precedence_over_another_schedexts_pool() {
     let pools = json!([{"name": "x", "nodeSelector": {}}]);
     let a = schedext("a", json!({"sched": "example/one:1", "pools": pools}));
-    let claims = claim(&fleet(&[a, asks("a-x", -1, "2026-01-02")], None));
+    let claims = claim(&fleet(&[a, claimant("a-x", -1, "2026-01-02")], None));
     let share = &claims.shares[&Uid("uid-of-a".to_owned())];
     assert_eq!(share.yields, [("x".to_owned(), key("a-x"))].into());
     assert_eq!(share.parts.keys().collect::<Vec<_>>(), [&None]);

@@ -1,5 +1,5 @@
-//! Which nodes: where there is no owner, or where the owner is this DaemonSet. And a safety net:
-//! never two schedulers on one node, whoever made them.
+//! Node affinity: nodes without owner label, and nodes whose label names this part. Pod
+//! anti-affinity: never two schedulers on one node, whoever created their pods.
 
 use k8s_openapi::api::core::v1::{
     Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm,
@@ -10,7 +10,6 @@ use sked_api::label;
 
 use crate::part::Part;
 
-/// Both of it.
 pub(super) fn affinity(part: &Part<'_>) -> Affinity {
     let own = part.node_affinity();
     Affinity {
@@ -24,13 +23,13 @@ pub(super) fn affinity(part: &Part<'_>) -> Affinity {
             }),
         }),
         pod_affinity: None,
-        pod_anti_affinity: Some(safety_net()),
+        pod_anti_affinity: Some(one_scheduler_per_node()),
     }
 }
 
-/// Each of the two rules together with each of the user's own terms. An empty term of the user's
-/// lets no node in and is left out, for together with a rule it would let nodes in; if nothing is
-/// left, the one empty term says that no node is meant.
+/// Each of the two owner rules combined with each of the user's terms. An empty user term matches
+/// no node and is dropped, because combined with a rule it would match nodes; if no term is left, a
+/// single empty term makes the whole affinity match no node.
 fn terms(part: &Part<'_>) -> Vec<NodeSelectorTerm> {
     let own = part.node_affinity();
     let own = own.and_then(|own| {
@@ -80,9 +79,9 @@ fn owner_rule(operator: &str, values: Option<Vec<String>>) -> NodeSelectorRequir
     }
 }
 
-/// For the moment before a label is there. Of all namespaces: an empty selector means all of them,
-/// none would mean the pod's own.
-fn safety_net() -> PodAntiAffinity {
+/// Needed until the owner label is written. It covers all namespaces: an empty namespace selector
+/// means all, an absent one would mean the pod's own.
+fn one_scheduler_per_node() -> PodAntiAffinity {
     let (key, value) = label::ROOT_SCHEDULER;
     PodAntiAffinity {
         required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {

@@ -3,11 +3,11 @@
 use k8s_openapi::api::core::v1::{Container, EnvVar, SecurityContext};
 use sked_api::{PullPolicy, label};
 
-use super::pod;
+use super::volumes;
 use crate::part::Part;
 
-/// Privileged, for it loads BPF programs into the kernel. Whatever it says last ends up in the
-/// pod's status, where the kernel's reason is read from.
+/// Privileged, because it loads BPF programs. Its final output ends up in the pod's status, from
+/// which sked reads the kernel's exit reason.
 pub(super) fn container(part: &Part<'_>) -> Container {
     let spec = &part.schedext.spec;
     Container {
@@ -22,12 +22,12 @@ pub(super) fn container(part: &Part<'_>) -> Container {
             ..SecurityContext::default()
         }),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
-        volume_mounts: Some(pod::mounts()),
+        volume_mounts: Some(volumes::mounts()),
         ..Container::default()
     }
 }
 
-/// The user's variables, then the watchdog's time, which goes before one of the same name.
+/// The user's variables, and the watchdog timeout, which replaces a variable of the same name.
 fn env(part: &Part<'_>) -> Vec<EnvVar> {
     const TIMEOUT: &str = "SCX_TIMEOUT_MS";
     let timeout = part.watchdog().ok().flatten();

@@ -1,4 +1,4 @@
-//! Who made a DaemonSet, who controls it, and what it selects by.
+//! Labels, owner reference and selector of a DaemonSet.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,6 @@ use sked_api::label;
 
 use crate::part::{self, Part};
 
-/// Name, label and controller.
 pub(super) fn metadata(part: &Part<'_>) -> ObjectMeta {
     let key = part.key();
     ObjectMeta {
@@ -19,7 +18,7 @@ pub(super) fn metadata(part: &Part<'_>) -> ObjectMeta {
     }
 }
 
-/// A selector can never be changed: it has been this since the first operator.
+/// A selector is immutable: it must stay as the former operator wrote it.
 pub(super) fn selector(part: &Part<'_>) -> LabelSelector {
     LabelSelector {
         match_labels: Some(owned([(label::NAME, &*part.key().name)])),
@@ -27,7 +26,7 @@ pub(super) fn selector(part: &Part<'_>) -> LabelSelector {
     }
 }
 
-/// What a pod can be found by: its DaemonSet, and the safety net.
+/// The root-scheduler label is what the anti-affinity selects by.
 pub(super) fn of_pods(part: &Part<'_>) -> ObjectMeta {
     let name = part.key().name;
     ObjectMeta {
@@ -40,7 +39,7 @@ pub(super) fn of_pods(part: &Part<'_>) -> ObjectMeta {
     }
 }
 
-/// With the SchedExt, the garbage collector removes DaemonSet and pods.
+/// The garbage collector deletes the DaemonSet and its pods with the SchedExt.
 fn controller(part: &Part<'_>) -> OwnerReference {
     OwnerReference {
         api_version: "sked.schedkit.io/v1".to_owned(),

@@ -1,17 +1,15 @@
-//! What is written when a live DaemonSet differs: all that is ours to say, over the object as it
-//! is.
+//! The body of a replace: the desired DaemonSet laid over the live one.
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::shape::is_kubectls;
 
-/// A live DaemonSet with all that is ours to say said again: ready to be written with the
-/// resource version that it has. What `kubectl rollout restart` wrote stays, and so do labels,
-/// annotations and other owners on the DaemonSet itself. Everything else in the spec goes, also
-/// what somebody added.
-pub fn overlay(live: DaemonSet, wanted: &DaemonSet) -> DaemonSet {
-    let mut spec = wanted.spec.clone();
+/// The live DaemonSet, including its resource version, with every field that sked controls reset.
+/// Annotations of `kubectl rollout restart` stay in the template; labels, annotations and other
+/// owners stay on the DaemonSet itself. Everything else that others added to the spec is removed.
+pub fn overlay(live: DaemonSet, desired: &DaemonSet) -> DaemonSet {
+    let mut spec = desired.spec.clone();
     let old = live.spec.and_then(|spec| spec.template.metadata);
     let kept = old.and_then(|old| old.annotations).map(|mut annotations| {
         annotations.retain(|key, _| is_kubectls(key));
@@ -22,18 +20,18 @@ pub fn overlay(live: DaemonSet, wanted: &DaemonSet) -> DaemonSet {
         metadata.annotations.get_or_insert_default().extend(kept);
     }
     DaemonSet {
-        metadata: metadata(live.metadata, &wanted.metadata),
+        metadata: metadata(live.metadata, &desired.metadata),
         spec,
         status: live.status,
     }
 }
 
-/// Our label, and one controller: others may own it too, but none controls it.
-fn metadata(mut live: ObjectMeta, wanted: &ObjectMeta) -> ObjectMeta {
-    let labels = wanted.labels.clone().unwrap_or_default();
+/// Adds our label and makes the SchedExt the only controller; other owners stay.
+fn metadata(mut live: ObjectMeta, desired: &ObjectMeta) -> ObjectMeta {
+    let labels = desired.labels.clone().unwrap_or_default();
     live.labels.get_or_insert_default().extend(labels);
     let others = live.owner_references.take().unwrap_or_default();
-    let mut owners = wanted.owner_references.clone().unwrap_or_default();
+    let mut owners = desired.owner_references.clone().unwrap_or_default();
     owners.extend(
         others
             .into_iter()

@@ -1,10 +1,10 @@
-//! How a change reaches the nodes.
+//! The update strategy of a DaemonSet.
 
 use k8s_openapi::api::apps::v1::{DaemonSetUpdateStrategy, RollingUpdateDaemonSet};
 
 use crate::part::Part;
 
-/// The old scheduler goes before the new one comes: the kernel takes one at a time, so there is
+/// The kernel runs one scheduler at a time, so the old pod must end before the new one starts:
 /// never a surge.
 pub(super) fn strategy(part: &Part<'_>) -> DaemonSetUpdateStrategy {
     let rollout = part.schedext.spec.rollout.as_ref();

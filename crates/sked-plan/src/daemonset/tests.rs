@@ -1,5 +1,5 @@
-//! Rendered DaemonSets against golden files. `UPDATE_GOLDEN=1` writes them anew: look at what
-//! changed, for every scheduler in every cluster restarts when a template does.
+//! Rendered DaemonSets against golden files. `UPDATE_GOLDEN=1` writes them: review the changes, because
+//! a changed template restarts every scheduler in every cluster.
 
 use serde_json::{Value, json};
 use sked_api::SchedExt;
@@ -87,7 +87,7 @@ fn a_schedext_with_everything() {
 
 /// Together with one of our rules an empty term would let nodes in.
 #[test]
-fn a_term_that_lets_no_node_in_stays_so() {
+fn a_term_that_matches_no_node_stays_so() {
     let affinity = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
         {"nodeSelectorTerms": [{}]}}});
     let none = schedext(
@@ -100,7 +100,7 @@ fn a_term_that_lets_no_node_in_stays_so() {
 }
 
 #[test]
-fn neither_rivals_nor_pools_nor_priority_change_a_template() {
+fn neither_other_schedexts_nor_pools_nor_priority_change_a_template() {
     let before = full();
     let mut after = before.clone();
     after.spec.priority = 7;
@@ -110,10 +110,10 @@ fn neither_rivals_nor_pools_nor_priority_change_a_template() {
 }
 
 #[test]
-fn what_is_written_keeps_what_is_others_to_say() {
+fn a_replace_keeps_the_fields_of_others() {
     let full = full();
-    let wanted = daemonset(&parts(&full).next().unwrap());
-    let mut live = serde_json::to_value(&wanted).unwrap();
+    let desired = daemonset(&parts(&full).next().unwrap());
+    let mut live = serde_json::to_value(&desired).unwrap();
     live["metadata"]["resourceVersion"] = json!("7");
     live["metadata"]["labels"] = json!({"team": "kernel"});
     live["metadata"]["annotations"] = json!({"note": "theirs"});
@@ -122,11 +122,11 @@ fn what_is_written_keeps_what_is_others_to_say() {
     live["spec"]["template"]["metadata"]["annotations"] =
         json!({"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z", "sidecar": "inject"});
     live["spec"]["template"]["spec"]["hostNetwork"] = json!(true);
-    let written = overlay(serde_json::from_value(live).unwrap(), &wanted);
+    let written = overlay(serde_json::from_value(live).unwrap(), &desired);
     let written = serde_json::to_value(written).unwrap();
     assert_eq!(
         shape(&written),
-        shape(&serde_json::to_value(&wanted).unwrap())
+        shape(&serde_json::to_value(&desired).unwrap())
     );
     let metadata = &written["metadata"];
     assert_eq!(metadata["resourceVersion"], "7");

@@ -1,10 +1,10 @@
-//! The truth table, row by row, and what becomes of the gate.
+//! The decision table row by row, and the readiness gate.
 
 use schedkit_core::SchedulerExit;
 
 use super::*;
 use crate::fixture::pod;
-use crate::observed::Gate;
+use crate::live_pod::Gate;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -20,18 +20,18 @@ fn running() -> LivePod {
     in_state(PodState::Running)
 }
 
-fn enabled(since: i64) -> Kernel {
-    Kernel::Enabled {
+fn enabled(since: i64) -> KernelState {
+    KernelState::Enabled {
         ops: "lab_1.2.0".parse().unwrap(),
         since: at(since),
     }
 }
 
-fn ending(words: &str) -> Option<Ending> {
-    Some(Ending {
+fn last_exit(output: &str) -> Option<ContainerExit> {
+    Some(ContainerExit {
         code: 1,
         reason: "Error".to_owned(),
-        words: SchedulerExit::parse(words),
+        exit_message: SchedulerExit::parse(output),
         at: Some(at(90)),
     })
 }
@@ -44,12 +44,12 @@ fn gate(attached: bool, reason: &str, since: i64) -> Option<Gate> {
     })
 }
 
-fn state(pod: &LivePod, kernel: &Kernel) -> NodeState {
+fn state(pod: &LivePod, kernel: &KernelState) -> NodeState {
     node_state(pod, kernel, None)
 }
 
 #[test]
-fn a_scheduler_is_attached_when_the_kernel_took_it_after_its_start() {
+fn an_attach_after_the_containers_start_counts() {
     let attached = NodeState::Attached("lab_1.2.0".parse().unwrap());
     assert_eq!(
         state(&running(), &enabled(100)),
@@ -58,12 +58,18 @@ fn a_scheduler_is_attached_when_the_kernel_took_it_after_its_start() {
     );
     assert_eq!(state(&running(), &enabled(500)), attached);
     assert_eq!(state(&running(), &enabled(99)), NodeState::Attaching);
-    assert_eq!(state(&running(), &Kernel::Enabling), NodeState::Attaching);
-    assert_eq!(state(&running(), &Kernel::Disabled), NodeState::Attaching);
+    assert_eq!(
+        state(&running(), &KernelState::Enabling),
+        NodeState::Attaching
+    );
+    assert_eq!(
+        state(&running(), &KernelState::Disabled),
+        NodeState::Attaching
+    );
 }
 
 #[test]
-fn another_name_is_anothers_and_another_version_is_not() {
+fn another_name_is_foreign_and_another_version_is_not() {
     let expects = |name: &str| {
         let name: OpsName = name.parse().unwrap();
         node_state(&running(), &enabled(100), Some(&name.scheduler()))
@@ -74,56 +80,63 @@ fn another_name_is_anothers_and_another_version_is_not() {
 }
 
 #[test]
-fn what_is_not_known_is_not_known_and_leaves_the_gate_alone() {
+fn an_unknown_kernel_leaves_the_gate_unchanged() {
     let mut pod = running();
     for attached in [true, false] {
         pod.gate = gate(attached, "Attached", 100);
-        for silence in [Silence::NoReport, Silence::NoAgent, Silence::OtherBoot] {
-            let state = state(&pod, &Kernel::Unknown(silence.clone()));
-            assert_eq!(state, NodeState::Unknown(silence));
-            assert_eq!(verdict(&pod, &state), None);
+        for reason in [
+            UnknownReason::NoReport,
+            UnknownReason::NoAgent,
+            UnknownReason::OtherBoot,
+        ] {
+            let state = state(&pod, &KernelState::Unknown(reason.clone()));
+            assert_eq!(state, NodeState::Unknown(reason));
+            assert_eq!(gate_update(&pod, &state), None);
         }
     }
 }
 
 #[test]
-fn a_kernel_that_let_go_of_a_scheduler_that_it_had_is_told_from_one_that_never_had_it() {
+fn a_detached_scheduler_differs_from_one_that_was_never_attached() {
     let mut pod = running();
     pod.gate = gate(true, "Attached", 105);
-    assert_eq!(state(&pod, &Kernel::Disabled), NodeState::Detached);
+    assert_eq!(state(&pod, &KernelState::Disabled), NodeState::Detached);
     pod.gate = gate(false, DETACHED, 110);
-    assert_eq!(state(&pod, &Kernel::Disabled), NodeState::Detached);
+    assert_eq!(state(&pod, &KernelState::Disabled), NodeState::Detached);
     // Another container of the same pod had it.
     pod.gate = gate(true, "Attached", 50);
-    assert_eq!(state(&pod, &Kernel::Disabled), NodeState::Attaching);
+    assert_eq!(state(&pod, &KernelState::Disabled), NodeState::Attaching);
     pod.gate = gate(false, "Attaching", 110);
-    assert_eq!(state(&pod, &Kernel::Disabled), NodeState::Attaching);
+    assert_eq!(state(&pod, &KernelState::Disabled), NodeState::Attaching);
 }
 
 #[test]
-fn last_words_tell_an_ejection_and_last_until_it_is_attached_again() {
+fn an_exit_message_means_ejected_until_the_next_attach() {
     let stall = "EXIT: runnable task stall (lab_stall[7] failed to run for 5.1s)";
-    for (words, expected) in [
+    for (output, expected) in [
         (stall, NodeState::Ejected),
         ("EXIT: disabled by sysrq-S", NodeState::Ejected),
         ("EXIT: unregistered from user space", NodeState::Detached),
         ("libbpf: failed to open system Kconfig", NodeState::Detached),
     ] {
         let mut ended = in_state(PodState::Ended);
-        ended.ending = ending(words);
-        for kernel in [Kernel::Disabled, Kernel::Unknown(Silence::NoAgent)] {
-            assert_eq!(state(&ended, &kernel), expected, "{words}");
+        ended.last_exit = last_exit(output);
+        for kernel in [
+            KernelState::Disabled,
+            KernelState::Unknown(UnknownReason::NoAgent),
+        ] {
+            assert_eq!(state(&ended, &kernel), expected, "{output}");
         }
     }
     let mut again = running();
-    again.ending = ending(stall);
-    assert_eq!(state(&again, &Kernel::Disabled), NodeState::Ejected);
+    again.last_exit = last_exit(stall);
+    assert_eq!(state(&again, &KernelState::Disabled), NodeState::Ejected);
     assert!(matches!(
         state(&again, &enabled(101)),
         NodeState::Attached(_)
     ));
-    again.ending = ending("EXIT: unregistered from user space");
-    assert_eq!(state(&again, &Kernel::Disabled), NodeState::Attaching);
+    again.last_exit = last_exit("EXIT: unregistered from user space");
+    assert_eq!(state(&again, &KernelState::Disabled), NodeState::Attaching);
 }
 
 #[test]
@@ -144,16 +157,16 @@ fn a_container_that_does_not_run_is_not_attached_whatever_the_kernel_runs() {
         (in_state(PodState::Ended), NodeState::Detached),
     ] {
         assert_eq!(state(&pod, &enabled(500)), expected);
-        let unsupported = Kernel::Unsupported("6.1.0".to_owned());
+        let unsupported = KernelState::Unsupported("6.1.0".to_owned());
         assert_eq!(state(&pod, &unsupported), NodeState::Unsupported);
     }
 }
 
 #[test]
-fn the_gate_opens_with_the_attach_and_closes_with_everything_that_is_known() {
+fn the_gate_opens_with_the_attach_and_closes_with_every_other_known_state() {
     let ops: OpsName = "lab".parse().unwrap();
     let mut pod = running();
-    let opened = verdict(&pod, &NodeState::Attached(ops.clone())).unwrap();
+    let opened = gate_update(&pod, &NodeState::Attached(ops.clone())).unwrap();
     assert!(opened.attached);
     for state in [
         NodeState::Attaching,
@@ -164,15 +177,15 @@ fn the_gate_opens_with_the_attach_and_closes_with_everything_that_is_known() {
         NodeState::Unsupported,
     ] {
         pod.gate = gate(true, "Attached", 100);
-        assert!(!verdict(&pod, &state).unwrap().attached, "{state:?}");
-        // Said once is enough: a gate without a word is closed too.
+        assert!(!gate_update(&pod, &state).unwrap().attached, "{state:?}");
+        // An absent gate counts as closed, so nothing is written.
         for closed in [gate(false, "Attaching", 100), None] {
             pod.gate = closed;
-            assert_eq!(verdict(&pod, &state), None);
+            assert_eq!(gate_update(&pod, &state), None);
         }
     }
     pod.gate = gate(true, "Attached", 100);
-    assert_eq!(verdict(&pod, &NodeState::Attached(ops)), None);
+    assert_eq!(gate_update(&pod, &NodeState::Attached(ops)), None);
     pod.deleting = true;
-    assert_eq!(verdict(&pod, &NodeState::Detached), None);
+    assert_eq!(gate_update(&pod, &NodeState::Detached), None);
 }

@@ -1,16 +1,15 @@
-//! The watchdog's time, as a person writes it: `10s`, `1500ms`, `1.5s`.
+//! Parses `spec.watchdogTimeout`: `10s`, `1500ms`, `1.5s`.
 
 use std::time::Duration;
 
-/// The kernel's own bounds.
+/// The kernel's limits for a scheduler's watchdog timeout.
 const BOUNDS: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30);
 
-/// Not a time that the kernel takes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("read watchdogTimeout: it must be a time from 1s to 30s, such as 10s or 1500ms")]
 pub struct BadWatchdog;
 
-/// Reads it; milliseconds are the finest that it can say.
+/// Rounded to milliseconds.
 pub(super) fn parse(text: &str) -> Result<Duration, BadWatchdog> {
     let (number, unit) = match text.strip_suffix("ms") {
         Some(number) => (number, 1.0),

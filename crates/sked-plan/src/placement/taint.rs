@@ -1,11 +1,19 @@
-//! Taints against tolerations, as the DaemonSet controller sees them.
+//! Taints and tolerations, evaluated as the DaemonSet controller does.
 
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 
-use super::Fit;
+/// Whether a DaemonSet's pod belongs on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// No, and a pod that is there is removed.
+    Never,
+    /// No new pod is created, but one that is there may stay: a `NoSchedule` taint.
+    Stays,
+    Runs,
+}
 
-/// What every pod of a DaemonSet tolerates without asking: key and effect. (A pod in the host's
-/// network also tolerates `network-unavailable`; a scheduler's is not in it.)
+/// What every DaemonSet pod tolerates by default: key and effect. (A pod in the host network also
+/// tolerates `network-unavailable`; schedulers' pods are not in the host network.)
 const AUTOMATIC: &[(&str, &str)] = &[
     ("node.kubernetes.io/not-ready", NO_EXECUTE),
     ("node.kubernetes.io/unreachable", NO_EXECUTE),
@@ -17,13 +25,13 @@ const AUTOMATIC: &[(&str, &str)] = &[
 const NO_SCHEDULE: &str = "NoSchedule";
 const NO_EXECUTE: &str = "NoExecute";
 
-/// The strictest of the taints that are not tolerated decides.
+/// The strictest taint that is not tolerated decides.
 pub(super) fn fit(taints: &[Taint], tolerations: &[Toleration]) -> Fit {
-    let minded = taints.iter().filter(|taint| {
+    let untolerated = taints.iter().filter(|taint| {
         let automatic = AUTOMATIC.contains(&(&*taint.key, &*taint.effect));
         !automatic && !tolerations.iter().any(|one| tolerates(one, taint))
     });
-    let fits = minded.map(|taint| match &*taint.effect {
+    let fits = untolerated.map(|taint| match &*taint.effect {
         NO_SCHEDULE => Fit::Stays,
         NO_EXECUTE => Fit::Never,
         _ => Fit::Runs,
@@ -32,21 +40,21 @@ pub(super) fn fit(taints: &[Taint], tolerations: &[Toleration]) -> Fit {
 }
 
 fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    // What a toleration leaves open, it tolerates whatever it is.
-    let says = |text: &Option<String>, other: &str| match text.as_deref() {
+    // An empty key or effect of a toleration matches every one.
+    let covers = |text: &Option<String>, other: &str| match text.as_deref() {
         None | Some("") => true,
         Some(text) => text == other,
     };
-    if !says(&toleration.effect, &taint.effect) || !says(&toleration.key, &taint.key) {
+    if !covers(&toleration.effect, &taint.effect) || !covers(&toleration.key, &taint.key) {
         return false;
     }
-    let wanted = toleration.value.as_deref().unwrap_or_default();
+    let desired = toleration.value.as_deref().unwrap_or_default();
     let value = taint.value.as_deref().unwrap_or_default();
     match toleration.operator.as_deref().unwrap_or_default() {
-        "" | "Equal" => wanted == value,
+        "" | "Equal" => desired == value,
         "Exists" => true,
-        "Gt" => numbers(value, wanted).is_some_and(|(value, bound)| value > bound),
-        "Lt" => numbers(value, wanted).is_some_and(|(value, bound)| value < bound),
+        "Gt" => numbers(value, desired).is_some_and(|(value, bound)| value > bound),
+        "Lt" => numbers(value, desired).is_some_and(|(value, bound)| value < bound),
         _ => false,
     }
 }

@@ -1,5 +1,4 @@
-//! Taints as the DaemonSet controller sees them; selectors and terms are held against a second
-//! reading of them in `tests/properties`.
+//! Taints; selectors and terms are compared with a second implementation in `tests/properties`.
 
 use k8s_openapi::api::core::v1::Taint;
 use serde_json::json;
@@ -99,9 +98,9 @@ fn taints_and_tolerations() {
     assert_eq!(Placement::default().fit(&both), Fit::Never);
 }
 
-/// Whatever a user says about the owner label is read as on a node without it.
+/// Requirements for the owner label are evaluated as on a node without it.
 #[test]
-fn the_owner_label_is_never_looked_at() {
+fn the_owner_label_is_never_read() {
     let terms = |rules: serde_json::Value| {
         let required = json!({"nodeSelectorTerms": [{"matchExpressions": rules}]});
         let required: NodeSelector = serde_json::from_value(required).unwrap();

@@ -1,4 +1,4 @@
-//! A DaemonSet with nothing in it but what is ours to say, in one order.
+//! A normalized view of a DaemonSet: only the fields that sked controls, sorted, without defaults.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,17 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use sked_api::label;
 
-use super::{defaults, is_kubectls, quantity};
+use super::{defaults, quantity};
 
-/// A value of which nothing needless is left. It borrows from the object that it was made of.
+/// Whether kubectl wrote this annotation of a template, as `kubectl rollout restart` does.
+pub(crate) fn is_kubectls(annotation: &str) -> bool {
+    annotation.starts_with("kubectl.kubernetes.io/")
+}
+
+/// A normalized value. It borrows from the object that it was made of.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Canonical<'a> {
-    /// By key.
+    /// Sorted by key.
     Map(Vec<(&'a str, Canonical<'a>)>),
     List(Vec<Canonical<'a>>),
     Text(Cow<'a, str>),
@@ -19,19 +24,19 @@ pub(super) enum Canonical<'a> {
     Plain(&'a Value),
 }
 
-/// Where a value is: its key, and the key that leads to the map which holds it. A list hands its
-/// own key on to its elements.
+/// The position of a value: its key, and the key of the map that contains it. The elements of a
+/// list have the list's key.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Position<'a> {
     parent: &'a str,
     key: &'a str,
 }
 
-/// Maps that hold the users' own keys: whatever is in them counts, also an empty text.
+/// Maps with user-defined keys: every entry counts, also an empty string.
 const VERBATIM: &[&str] = &["labels", "annotations", "nodeSelector", "matchLabels"];
 
-/// Maps that mean nothing when they are empty. Others may: an empty `namespaceSelector` means
-/// every namespace, none means the pod's own.
+/// Maps for which empty and absent are the same. For others they are not: an empty
+/// `namespaceSelector` means every namespace, an absent one the pod's own.
 const NOTHING_WHEN_EMPTY: &[&str] = &[
     "labels",
     "annotations",
@@ -55,7 +60,7 @@ impl<'a> Canonical<'a> {
         let owners = metadata["ownerReferences"].as_array();
         let mut owners = owners.into_iter().flatten();
         let controller = owners.find(|owner| owner["controller"] == true);
-        let at = |key| Place { parent: "", key };
+        let at = |key| Position { parent: "", key };
         all.extend(controller.and_then(|one| Some(("controller", value(one, at("controller"))?))));
         let (made, _) = label::MANAGED_BY;
         if let Some(value) = metadata["labels"].get(made) {
@@ -65,7 +70,7 @@ impl<'a> Canonical<'a> {
         Self::Map(all)
     }
 
-    /// Each value is framed by its kind and its length, so that no two read alike.
+    /// Each value is prefixed with its kind and length, so that different values hash differently.
     pub(super) fn feed(&self, hash: &mut Sha256) {
         match self {
             Self::Map(map) => {
@@ -98,8 +103,8 @@ fn frame(hash: &mut Sha256, kind: u8, length: usize) {
     hash.update((length as u64).to_le_bytes());
 }
 
-/// Nothing when the value says nothing.
-fn value<'a>(value: &'a Value, at: Place<'a>) -> Option<Canonical<'a>> {
+/// `None` for a default or an empty value.
+fn value<'a>(value: &'a Value, at: Position<'a>) -> Option<Canonical<'a>> {
     if defaults::is_default(at.parent, at.key, value) {
         return None;
     }
@@ -131,7 +136,7 @@ fn entry<'a>(
     key: &'a str,
     inner: &'a Value,
     map: &serde_json::Map<String, Value>,
-    at: Place<'a>,
+    at: Position<'a>,
 ) -> Option<(&'a str, Canonical<'a>)> {
     if at.key == "annotations" && is_kubectls(key) {
         return None;
@@ -142,15 +147,15 @@ fn entry<'a>(
     if key == "imagePullPolicy" && defaults::is_pull_policy_of(map.get("image"), inner) {
         return None;
     }
-    let place = Place {
+    let position = Position {
         parent: at.key,
         key,
     };
-    Some((key, value(inner, place)?))
+    Some((key, value(inner, position)?))
 }
 
-/// An element keeps its place in the list, also when it says nothing.
-fn element<'a>(inner: &'a Value, at: Place<'a>) -> Canonical<'a> {
+/// An element keeps its index in the list, also when it is empty.
+fn element<'a>(inner: &'a Value, at: Position<'a>) -> Canonical<'a> {
     match inner {
         Value::String(text) => Canonical::Text(Cow::Borrowed(text)),
         other => value(other, at).unwrap_or(Canonical::Map(Vec::new())),

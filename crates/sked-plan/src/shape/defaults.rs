@@ -1,22 +1,20 @@
-//! What the API server fills in by itself, as of Kubernetes 1.33 to 1.36.
+//! The defaults that the API server sets in a DaemonSet, as of Kubernetes 1.33 to 1.36.
 //!
-//! One table: the key that leads to a map, a key in that map, the value that it gets when nobody
-//! says it. A value that is exactly this says nothing. The elements of a list are led to by the
-//! list's key. Probes, ports and sources of volumes are not in our templates; they are here so
-//! that what somebody added is named by what was really added.
+//! One table: the key of a map, a key in that map, and its default. A value that equals its default
+//! is ignored. The elements of a list have the list's key. Our templates have no probes, ports or
+//! other volume sources; they are in the table so that a difference names only what somebody added.
 
 use serde_json::Value;
 
-/// A value that is filled in.
 enum Default {
     Text(&'static str),
     Number(i64),
     Flag(bool),
 }
 
-/// Whether a value is what the API server would fill in there.
+/// Whether the API server would set this value by itself.
 pub(super) fn is_default(parent: &str, key: &str, value: &Value) -> bool {
-    match filled_in(parent, key) {
+    match default_of(parent, key) {
         None => false,
         Some(Default::Text(text)) => value == text,
         Some(Default::Number(number)) => value == number,
@@ -24,7 +22,7 @@ pub(super) fn is_default(parent: &str, key: &str, value: &Value) -> bool {
     }
 }
 
-fn filled_in(parent: &str, key: &str) -> Option<Default> {
+fn default_of(parent: &str, key: &str) -> Option<Default> {
     use Default::{Flag, Number, Text};
     Some(match (parent, key) {
         // The DaemonSet itself.
@@ -87,8 +85,8 @@ fn of_probe(key: &str) -> Option<Default> {
     })
 }
 
-/// Which policy is filled in depends on the image: an image that is called latest, also by not
-/// saying which, is pulled always.
+/// The default pull policy depends on the image: `Always` for the tag `latest` and for an image
+/// without tag and digest.
 pub(super) fn is_pull_policy_of(image: Option<&Value>, policy: &Value) -> bool {
     let image = image.and_then(Value::as_str).unwrap_or_default();
     let (name, digest) = match image.split_once('@') {

@@ -1,19 +1,19 @@
-//! Where two DaemonSets differ, for a log line or an event.
+//! Lists the fields in which two DaemonSets differ, for log lines.
 
 use serde_json::Value;
 
 use super::canonical::Canonical;
 
-/// More than these help nobody.
-const ENOUGH: usize = 5;
+/// A log line needs no more than these.
+const MAX_PATHS: usize = 5;
 
-/// Where two DaemonSets differ in what is ours to say: the first few paths, such as
+/// The first few paths of fields that sked controls and that differ, such as
 /// `spec.template.spec.hostNetwork`.
-pub fn differences(live: &Value, wanted: &Value) -> Vec<String> {
+pub fn differences(live: &Value, desired: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare(
         Some(&Canonical::of(live)),
-        Some(&Canonical::of(wanted)),
+        Some(&Canonical::of(desired)),
         "",
         &mut found,
     );
@@ -28,27 +28,27 @@ fn get<'a, 'b>(map: &'a [(&str, Canonical<'b>)], key: &str) -> Option<&'a Canoni
 
 fn compare(
     live: Option<&Canonical<'_>>,
-    wanted: Option<&Canonical<'_>>,
+    desired: Option<&Canonical<'_>>,
     path: &str,
     found: &mut Vec<String>,
 ) {
-    if live == wanted || found.len() == ENOUGH {
+    if live == desired || found.len() == MAX_PATHS {
         return;
     }
-    match (live, wanted) {
-        (Some(Canonical::Map(live)), Some(Canonical::Map(wanted))) => {
-            let only_live = live.iter().filter(|(key, _)| get(wanted, key).is_none());
-            for (key, _) in wanted.iter().chain(only_live) {
+    match (live, desired) {
+        (Some(Canonical::Map(live)), Some(Canonical::Map(desired))) => {
+            let only_live = live.iter().filter(|(key, _)| get(desired, key).is_none());
+            for (key, _) in desired.iter().chain(only_live) {
                 let dot = if path.is_empty() { "" } else { "." };
                 let path = format!("{path}{dot}{key}");
-                compare(get(live, key), get(wanted, key), &path, found);
+                compare(get(live, key), get(desired, key), &path, found);
             }
         }
-        (Some(Canonical::List(live)), Some(Canonical::List(wanted))) => {
-            for at in 0..live.len().max(wanted.len()) {
+        (Some(Canonical::List(live)), Some(Canonical::List(desired))) => {
+            for at in 0..live.len().max(desired.len()) {
                 compare(
                     live.get(at),
-                    wanted.get(at),
+                    desired.get(at),
                     &format!("{path}[{at}]"),
                     found,
                 );

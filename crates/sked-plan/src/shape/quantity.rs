@@ -1,12 +1,12 @@
-//! Amounts of resources: the API server writes `1000m` as `1` and rounds up to thousandths, so
-//! texts cannot be compared.
+//! Normalizes resource quantities: the API server stores `1000m` as `1` and rounds up to
+//! thousandths, so strings cannot be compared.
 
 use std::borrow::Cow;
 
-/// The largest amount that the API server keeps, in thousandths.
+/// The largest quantity that the API server stores, in thousandths.
 const LARGEST: i128 = i64::MAX as i128 * 1000;
 
-/// The amount in thousandths; what is no amount stays as it is.
+/// The quantity in thousandths; a text that is no quantity is returned unchanged.
 pub(super) fn normal(text: &str) -> Cow<'_, str> {
     match thousandths(text) {
         Some(amount) => Cow::Owned(amount.to_string()),
@@ -65,7 +65,7 @@ fn suffix_of(suffix: &str) -> Option<Suffix> {
     })
 }
 
-/// Times a power of ten, away from zero where it does not come out even.
+/// Multiplies with a power of ten and rounds away from zero.
 fn scaled(digits: i128, exponent: i32) -> i128 {
     let power = 10_i128.checked_pow(exponent.unsigned_abs());
     match (exponent < 0, power) {

@@ -30,7 +30,7 @@ fn daemonset() -> Value {
     })
 }
 
-/// The DaemonSet with one thing said otherwise; `null` is not said.
+/// The DaemonSet with one value changed; `null` removes it.
 fn with(pointer: &str, value: Value) -> Value {
     let mut changed = daemonset();
     let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -43,7 +43,7 @@ fn with(pointer: &str, value: Value) -> Value {
 }
 
 #[test]
-fn what_others_may_say_does_not_count() {
+fn fields_of_others_do_not_count() {
     let pod = "/spec/template/spec";
     let container = "/spec/template/spec/containers/0";
     for (pointer, value) in [
@@ -83,7 +83,7 @@ fn what_others_may_say_does_not_count() {
 }
 
 #[test]
-fn what_somebody_added_or_took_counts() {
+fn fields_added_or_removed_by_others_count() {
     let pod = "spec.template.spec";
     for (pointer, value, path) in [
         (
@@ -154,7 +154,7 @@ fn what_somebody_added_or_took_counts() {
 }
 
 #[test]
-fn the_pull_policy_that_is_filled_in_goes_by_the_image() {
+fn the_default_pull_policy_depends_on_the_image() {
     for (image, policy) in [
         ("one", "Always"),
         ("one:latest", "Always"),

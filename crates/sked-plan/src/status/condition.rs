@@ -1,134 +1,139 @@
-//! The four conditions.
+//! The conditions of a SchedExt: Ready, Progressing, Degraded, Conflicted.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schedkit_core::OpsName;
 use sked_api::{ConditionType, Reason, SchedExtStatus};
 
-use super::nodes::Placed;
+use super::issue::Issue;
+use super::nodes::PlacedPod;
 use super::progress::Progress;
-use super::trouble::Trouble;
+use crate::eligibility::ExclusionReason;
 use crate::node_state::NodeState;
 use crate::observed::Observed;
-use crate::standing::Bar;
 
-/// What one condition says.
+/// A condition without its type and times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Word {
+struct ConditionValue {
     status: &'static str,
     reason: Reason,
     message: String,
 }
 
-const YES: &str = "True";
-const NO: &str = "False";
+const TRUE: &str = "True";
+const FALSE: &str = "False";
 const UNKNOWN: &str = "Unknown";
 
-/// All four, always, in one order.
+/// Always all four, in the same order.
 pub(super) fn conditions(
     observed: &Observed,
-    placed: &[Placed<'_>],
-    troubles: &[Trouble],
+    placed: &[PlacedPod<'_>],
+    issues: &[Issue],
     progress: &Progress,
     before: &SchedExtStatus,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let degraded = degraded(troubles);
+    let degraded = degraded(issues);
     let progressing = progressing(progress);
     let conflicted = conflicted(observed);
     let ready = ready(observed, placed, [&degraded, &progressing, &conflicted]);
-    let words = [
+    let values = [
         (ConditionType::Ready, ready),
         (ConditionType::Progressing, progressing),
         (ConditionType::Degraded, degraded),
         (ConditionType::Conflicted, conflicted),
     ];
     let generation = observed.schedext.metadata.generation;
-    let condition = |(kind, word): (ConditionType, Word)| {
-        let same = |old: &&Condition| old.type_ == kind.as_str() && old.status == word.status;
+    let condition = |(kind, value): (ConditionType, ConditionValue)| {
+        let same = |old: &&Condition| old.type_ == kind.as_str() && old.status == value.status;
         let old = before.conditions.iter().find(same);
         Condition {
             type_: kind.as_str().to_owned(),
-            status: word.status.to_owned(),
-            reason: word.reason.as_str().to_owned(),
-            message: word.message,
+            status: value.status.to_owned(),
+            reason: value.reason.as_str().to_owned(),
+            message: value.message,
             observed_generation: generation,
             last_transition_time: old.map_or(Time(now), |old| old.last_transition_time.clone()),
         }
     };
-    words.into_iter().map(condition).collect()
+    values.into_iter().map(condition).collect()
 }
 
-/// Computed from the others, and from the kernels: of every wanted node the kernel must say so.
-fn ready(observed: &Observed, placed: &[Placed<'_>], others: [&Word; 3]) -> Word {
+/// Computed from the other conditions and from the kernels: every selected node's kernel must run
+/// the scheduler.
+fn ready(
+    observed: &Observed,
+    placed: &[PlacedPod<'_>],
+    others: [&ConditionValue; 3],
+) -> ConditionValue {
     let [degraded, progressing, conflicted] = others;
-    let not = |word: &Word| Word {
-        status: NO,
-        ..word.clone()
+    let not = |other: &ConditionValue| ConditionValue {
+        status: FALSE,
+        ..other.clone()
     };
-    if degraded.status == YES {
+    if degraded.status == TRUE {
         return not(degraded);
     }
-    if progressing.status == YES {
+    if progressing.status == TRUE {
         return not(progressing);
     }
     let nodes = observed.share.parts.values().map(|part| part.nodes).sum();
     if nodes > 0 {
         return by_kernels(placed, nodes);
     }
-    if conflicted.status == YES {
+    if conflicted.status == TRUE {
         return not(conflicted);
     }
-    let (reason, message) = match observed.share.barred.count() {
+    let (reason, message) = match observed.share.excluded.count() {
         0 => (
             Reason::NoNodes,
-            "no node matches: see nodeSelector, affinity and tolerations, and the nodes' labels and \
+            "no node matches: check nodeSelector, affinity and tolerations, and the nodes' labels and \
              taints",
         ),
-        _ if observed.share.barred.unsupported > 0 => (
+        _ if observed.share.excluded.unsupported > 0 => (
             Reason::UnsupportedKernel,
             "no node that matches has a kernel with sched_ext",
         ),
         _ => (
             Reason::Quarantined,
-            "every node that matches is left out after failures",
+            "every node that matches is labelled as quarantined",
         ),
     };
-    Word {
-        status: NO,
+    ConditionValue {
+        status: FALSE,
         reason,
         message: message.to_owned(),
     }
 }
 
-/// What the kernels say. One that says nothing leaves all open.
-fn by_kernels(placed: &[Placed<'_>], nodes: usize) -> Word {
+/// One unknown kernel makes the whole condition Unknown.
+fn by_kernels(placed: &[PlacedPod<'_>], nodes: usize) -> ConditionValue {
     let unknown = placed.iter().filter_map(|one| match &one.state {
-        NodeState::Unknown(silence) => Some((&one.pod.node, silence)),
+        NodeState::Unknown(reason) => Some((&one.pod.node, reason)),
         _ => None,
     });
-    let silent = unknown.clone().count();
-    if let Some((node, silence)) = unknown.min() {
+    let count = unknown.clone().count();
+    if let Some((node, reason)) = unknown.min() {
         let node = node.as_ref().map_or("a node", |node| &node.0);
-        let more = match silent - 1 {
+        let more = match count - 1 {
             0 => String::new(),
             more => format!(" (and {more} more)"),
         };
-        return Word {
+        return ConditionValue {
             status: UNKNOWN,
             reason: Reason::NoKernelReport,
-            message: format!("node {node}: {silence}{more}"),
+            message: format!("node {node}: {reason}{more}"),
         };
     }
-    let attached = |one: &&Placed<'_>| matches!(one.state, NodeState::Attached(_));
+    let attached = |one: &&PlacedPod<'_>| matches!(one.state, NodeState::Attached(_));
     match placed.iter().filter(attached).count() {
-        attached if attached < nodes => Word {
-            status: NO,
+        attached if attached < nodes => ConditionValue {
+            status: FALSE,
             reason: Reason::RollingOut,
             message: format!("{attached} of {nodes} nodes are attached"),
         },
-        _ => Word {
-            status: YES,
+        _ => ConditionValue {
+            status: TRUE,
             reason: Reason::Attached,
             message: match nodes {
                 1 => "the node's kernel runs it".to_owned(),
@@ -138,40 +143,40 @@ fn by_kernels(placed: &[Placed<'_>], nodes: usize) -> Word {
     }
 }
 
-fn progressing(progress: &Progress) -> Word {
+fn progressing(progress: &Progress) -> ConditionValue {
     match progress {
-        Progress::UnderWay(reason, message) => Word {
-            status: YES,
+        Progress::RollingOut(reason, message) => ConditionValue {
+            status: TRUE,
             reason: *reason,
             message: message.clone(),
         },
-        Progress::Stuck(reason) => Word {
-            status: NO,
+        Progress::Blocked(reason) => ConditionValue {
+            status: FALSE,
             reason: *reason,
-            message: "something stands in the way; see the condition Degraded".to_owned(),
+            message: "an issue blocks the roll-out; see the condition Degraded".to_owned(),
         },
-        Progress::Done => Word {
-            status: NO,
+        Progress::Done => ConditionValue {
+            status: FALSE,
             reason: Reason::UpToDate,
-            message: "nothing is under way".to_owned(),
+            message: "no change is being rolled out".to_owned(),
         },
     }
 }
 
-/// The most important trouble speaks for all.
-fn degraded(troubles: &[Trouble]) -> Word {
-    let wrong = troubles.iter().filter(|one| one.reason.is_degraded());
+/// Shows the most important issue.
+fn degraded(issues: &[Issue]) -> ConditionValue {
+    let wrong = issues.iter().filter(|one| one.reason.is_degraded());
     let first = wrong
         .clone()
         .min_by_key(|one| (one.reason, &one.node, &one.message));
     let Some(first) = first else {
-        return Word {
-            status: NO,
+        return ConditionValue {
+            status: FALSE,
             reason: Reason::AsExpected,
             message: "nothing is wrong".to_owned(),
         };
     };
-    let place = first
+    let prefix = first
         .node
         .as_ref()
         .map_or(String::new(), |node| format!("node {node}: "));
@@ -180,52 +185,55 @@ fn degraded(troubles: &[Trouble]) -> Word {
         1 => " (and 1 more problem)".to_owned(),
         more => format!(" (and {more} more problems)"),
     };
-    Word {
-        status: YES,
+    ConditionValue {
+        status: TRUE,
         reason: first.reason,
-        message: format!("{place}{}{more}", first.message),
+        message: format!("{prefix}{}{more}", first.message),
     }
 }
 
-/// A scheduler of somebody else's goes before another SchedExt: it is what nobody asked for.
-fn conflicted(observed: &Observed) -> Word {
-    let barred = &observed.share.barred;
-    let foreign = barred.nodes.iter().find_map(|(node, bar)| match bar {
-        Bar::Foreign(ops) => Some((node, ops)),
-        Bar::Unsupported(_) | Bar::Quarantined => None,
-    });
+/// A foreign scheduler comes before another SchedExt, because nobody asked for it.
+fn conflicted(observed: &Observed) -> ConditionValue {
+    let excluded = &observed.share.excluded;
+    let foreign = excluded
+        .nodes
+        .iter()
+        .find_map(|(node, reason)| match reason {
+            ExclusionReason::Foreign(ops) => Some((node, ops)),
+            ExclusionReason::Unsupported(_) | ExclusionReason::Quarantined => None,
+        });
     if let Some((node, ops)) = foreign {
         let ops = ops.as_ref().map_or("a scheduler", OpsName::as_str);
-        let more = match barred.foreign - 1 {
+        let more = match excluded.foreign - 1 {
             0 => String::new(),
             more => format!(" (and {more} more nodes)"),
         };
-        return Word {
-            status: YES,
+        return ConditionValue {
+            status: TRUE,
             reason: Reason::ForeignScheduler,
             message: format!(
-                "the kernel of {node} runs {ops}, which sked did not start and leaves alone{more}: \
-                 end it, and the node comes back by itself"
+                "the kernel of {node} runs {ops}, which sked did not start and does not stop{more}: \
+                 stop it, then sked uses the node again"
             ),
         };
     }
     let lost = &observed.share.lost;
     let Some((node, winner)) = lost.nodes.first() else {
-        return Word {
-            status: NO,
+        return ConditionValue {
+            status: FALSE,
             reason: Reason::NoConflict,
-            message: "no other SchedExt has a node that this one asks for".to_owned(),
+            message: "no other SchedExt owns a node that this one selects".to_owned(),
         };
     };
     let nodes = match lost.count {
         1 => format!("the node {node} belongs to {winner}"),
-        count => format!("{count} nodes belong to others, among them {node} to {winner}"),
+        count => format!("{count} nodes belong to other SchedExts, among them {node} to {winner}"),
     };
-    Word {
-        status: YES,
+    ConditionValue {
+        status: TRUE,
         reason: Reason::OwnedByOther,
         message: format!(
-            "{nodes}: raise spec.priority above theirs, or let them ask for different nodes"
+            "{nodes}: raise spec.priority above theirs, or let them select different nodes"
         ),
     }
 }

@@ -1,30 +1,24 @@
-//! What changed from one status to the next and is worth telling.
+//! Events for a SchedExt, from the difference between two statuses.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use sked_api::{ConditionType, SchedExtStatus};
 
-/// Something worth telling in an event on the SchedExt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// `Normal` or `Warning`.
     pub kind: EventKind,
-    /// In a word.
     pub reason: String,
-    /// In a sentence.
     pub message: String,
 }
 
-/// Whether somebody should look.
+/// The type of a Kubernetes event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// `Normal`.
     Normal,
-    /// `Warning`.
     Warning,
 }
 
 impl EventKind {
-    /// As the API says it.
+    /// The value in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
@@ -33,8 +27,8 @@ impl EventKind {
     }
 }
 
-/// Trouble and conflict that begin, change their reason or end, and a new revision. What goes well
-/// from the start is no news.
+/// An event when Degraded or Conflicted becomes true, changes its reason or becomes false, and when
+/// the revision changes. A SchedExt without issues causes none.
 pub fn events(old: Option<&SchedExtStatus>, new: &SchedExtStatus) -> Vec<Event> {
     let watched = [ConditionType::Degraded, ConditionType::Conflicted];
     let conditions = watched.into_iter().filter_map(|kind| {
@@ -53,9 +47,9 @@ fn find(status: &SchedExtStatus, kind: ConditionType) -> Option<&Condition> {
 }
 
 fn change(old: Option<&Condition>, new: &Condition) -> Option<Event> {
-    let said = |condition: &Condition| (condition.status == "True", condition.reason.clone());
-    let (is, reason) = said(new);
-    let (was, old_reason) = old.map(said).unwrap_or_default();
+    let value = |condition: &Condition| (condition.status == "True", condition.reason.clone());
+    let (is, reason) = value(new);
+    let (was, old_reason) = old.map(value).unwrap_or_default();
     let kind = match (was, is) {
         (false, true) => EventKind::Warning,
         (true, true) if old_reason != reason => EventKind::Warning,
@@ -74,6 +68,6 @@ fn new_revision(old: &SchedExtStatus, new: &SchedExtStatus) -> Option<Event> {
     (old != new).then(|| Event {
         kind: EventKind::Normal,
         reason: "NewRevision".to_owned(),
-        message: format!("revision {new} takes the place of {old}"),
+        message: format!("revision {new} replaces {old}"),
     })
 }

@@ -1,33 +1,34 @@
-//! The state of each pod's node, worked out once for all that is said about it.
+//! The state of each pod's node, computed once for everything in the status that needs it.
 
 use schedkit_core::OpsName;
 
-use crate::floor::{TooOld, too_old};
-use crate::kernel::{Kernel, Silence};
-use crate::names::Names;
+use crate::kernel_state::{KernelState, UnknownReason};
+use crate::learned_names::LearnedNames;
+use crate::live_pod::LivePod;
+use crate::min_kernel::{TooOld, too_old};
 use crate::node_state::{NodeState, node_state};
-use crate::observed::{LivePod, Observed};
+use crate::observed::Observed;
 use crate::part::Part;
 
-/// A pod that is not going, and the state of its node.
+/// A pod that is not being deleted, and the state of its node.
 #[derive(Clone, Debug)]
-pub(super) struct Placed<'a> {
+pub(super) struct PlacedPod<'a> {
     pub(super) pod: &'a LivePod,
     pub(super) state: NodeState,
-    /// Whether its kernel is older than what the image asks for.
+    /// Set if its kernel is older than the image's minimum kernel.
     pub(super) too_old: Option<TooOld<'a>>,
 }
 
-/// What a part's schedulers are called, and the pods' template that it was learned from.
-pub(super) type Learned = (Option<String>, Option<String>);
+/// The name that kernels have for a part's scheduler, and the pod template that it was learned from.
+pub(super) type OpsAndTemplate = (Option<String>, Option<String>);
 
-/// All pods that are not going.
-pub(super) fn placed(observed: &Observed) -> Vec<Placed<'_>> {
-    let mut names = Names::default();
+/// All pods that are not being deleted.
+pub(super) fn placed(observed: &Observed) -> Vec<PlacedPod<'_>> {
+    let mut names = LearnedNames::default();
     let live = observed.daemonsets.iter().map(|live| &**live);
     names.add(&observed.schedext, live);
     let pods = observed.pods.iter().filter(|pod| !pod.deleting);
-    pods.map(|pod| Placed {
+    pods.map(|pod| PlacedPod {
         state: state(observed, pod, &names),
         too_old: too_old(observed, pod),
         pod,
@@ -35,38 +36,38 @@ pub(super) fn placed(observed: &Observed) -> Vec<Placed<'_>> {
     .collect()
 }
 
-fn state(observed: &Observed, pod: &LivePod, names: &Names) -> NodeState {
-    let silent = Kernel::Unknown(Silence::NoReport);
+fn state(observed: &Observed, pod: &LivePod, names: &LearnedNames) -> NodeState {
+    let no_report = KernelState::Unknown(UnknownReason::NoReport);
     let kernel = pod
         .node
         .as_ref()
         .and_then(|node| observed.kernels.get(node));
-    node_state(pod, kernel.unwrap_or(&silent), names.of(pod))
+    node_state(pod, kernel.unwrap_or(&no_report), names.of(pod))
 }
 
-/// Those of one part.
+/// The pods of one part.
 pub(super) fn of_part<'a>(
     observed: &Observed,
-    placed: &'a [Placed<'a>],
+    placed: &'a [PlacedPod<'a>],
     part: &Part<'_>,
-) -> Vec<&'a Placed<'a>> {
+) -> Vec<&'a PlacedPod<'a>> {
     let key = part.key();
     let live = observed.daemonsets.iter().find(|live| live.key == key);
     let uid = live.map(|live| &live.uid);
-    let ours = |one: &&Placed<'_>| Some(&one.pod.daemonset) == uid;
+    let ours = |one: &&PlacedPod<'_>| Some(&one.pod.daemonset) == uid;
     placed.iter().filter(ours).collect()
 }
 
-/// How many kernels run it; nothing when not one of them is known.
-pub(super) fn attached(placed: &[&Placed<'_>]) -> Option<usize> {
-    let silent = |one: &&&Placed<'_>| matches!(one.state, NodeState::Unknown(_));
-    let known = placed.is_empty() || placed.iter().filter(silent).count() < placed.len();
+/// How many kernels run it; `None` if all of them are unknown.
+pub(super) fn attached(placed: &[&PlacedPod<'_>]) -> Option<usize> {
+    let unknown = |one: &&&PlacedPod<'_>| matches!(one.state, NodeState::Unknown(_));
+    let known = placed.is_empty() || placed.iter().filter(unknown).count() < placed.len();
     known.then(|| placed.iter().filter(|one| ops(one).is_some()).count())
 }
 
-/// What to remember of a part's name: what is known of the latest template, or what its first pod
-/// that is attached tells.
-pub(super) fn learned(placed: &[&Placed<'_>], before: Learned) -> Learned {
+/// The name to store for a part: the known one if it belongs to the latest template, else that of
+/// the first attached pod of that template.
+pub(super) fn learned(placed: &[&PlacedPod<'_>], before: OpsAndTemplate) -> OpsAndTemplate {
     let latest = placed
         .iter()
         .max_by_key(|one| (one.pod.created, &one.pod.key));
@@ -76,15 +77,15 @@ pub(super) fn learned(placed: &[&Placed<'_>], before: Learned) -> Learned {
     if before.1.as_ref() == Some(template) {
         return before;
     }
-    let told = placed.iter().filter(|one| one.pod.template == *template);
-    let told = told.filter_map(|one| Some((&one.pod.node, ops(one)?)));
-    match told.min_by_key(|(node, _)| *node) {
+    let of_latest = placed.iter().filter(|one| one.pod.template == *template);
+    let attached = of_latest.filter_map(|one| Some((&one.pod.node, ops(one)?)));
+    match attached.min_by_key(|(node, _)| *node) {
         Some((_, ops)) => (Some(ops.as_str().to_owned()), Some(template.clone())),
         None => before,
     }
 }
 
-fn ops<'a>(placed: &'a Placed<'_>) -> Option<&'a OpsName> {
+fn ops<'a>(placed: &'a PlacedPod<'_>) -> Option<&'a OpsName> {
     match &placed.state {
         NodeState::Attached(ops) => Some(ops),
         _ => None,

@@ -1,99 +1,98 @@
-//! What a pod's state means for its node.
+//! The issue of one pod, if it has one.
 
 use jiff::{SignedDuration, Timestamp};
 use schedkit_core::sanitize;
 use sked_api::Reason;
 
-use super::nodes::Placed;
-use super::trouble::Trouble;
+use super::issue::Issue;
+use super::nodes::PlacedPod;
+use crate::live_pod::{ContainerExit, PodState};
 use crate::node_state::{NodeState, was_attached};
-use crate::observed::{Ending, PodState};
 
-/// So often a scheduler may let go without anybody being to blame.
-const RESTARTS_WITHOUT_BLAME: i32 = 3;
-/// So long a scheduler may run before its kernel attaches it.
+/// A benign exit (a hotplug, an unregistration) is an issue only after this many restarts.
+const BENIGN_RESTARTS: i32 = 3;
+/// How long a scheduler may run before its kernel attaches it.
 const ATTACH_DEADLINE: SignedDuration = SignedDuration::from_secs(60);
 
-/// What is wrong with a pod or its node, if anything is. A kernel that is too old for the image
-/// goes with it, or is told alone while nothing has failed yet; one without sched_ext is told
-/// elsewhere.
-pub(super) fn trouble(placed: &Placed<'_>, now: Timestamp) -> Option<Trouble> {
-    let trouble = failure(placed, now);
+/// A kernel older than the image's minimum is appended to a failure, or is an issue of its own while
+/// nothing has failed. A kernel without sched_ext excludes the node and is reported there.
+pub(super) fn issue(placed: &PlacedPod<'_>, now: Timestamp) -> Option<Issue> {
+    let issue = failure(placed, now);
     let Some(too_old) = &placed.too_old else {
-        return trouble;
+        return issue;
     };
-    match (trouble, &placed.state) {
-        (Some(trouble), _) => Some(Trouble {
-            message: format!("{}; besides, {too_old}", trouble.message),
-            ..trouble
+    match (issue, &placed.state) {
+        (Some(issue), _) => Some(Issue {
+            message: format!("{}; also, {too_old}", issue.message),
+            ..issue
         }),
         (None, NodeState::Attached(_) | NodeState::Unsupported) => None,
-        (None, _) => Some(Trouble {
+        (None, _) => Some(Issue {
             node: placed.pod.node.clone(),
             since: Some(placed.pod.created),
-            ..Trouble::overall(Reason::KernelTooOld, too_old.to_string())
+            ..Issue::overall(Reason::KernelTooOld, too_old.to_string())
         }),
     }
 }
 
-/// The same without what the image asks for.
-pub(super) fn failure(placed: &Placed<'_>, now: Timestamp) -> Option<Trouble> {
+/// The same without the minimum kernel.
+pub(super) fn failure(placed: &PlacedPod<'_>, now: Timestamp) -> Option<Issue> {
     let pod = placed.pod;
-    let trouble = |reason, message, since| Trouble {
+    let issue = |reason, message, since| Issue {
         node: pod.node.clone(),
         since: Some(since),
-        ..Trouble::overall(reason, message)
+        ..Issue::overall(reason, message)
     };
     match &pod.state {
         PodState::Starting | PodState::Unscheduled(None) => None,
         PodState::Unscheduled(Some(why)) => {
-            Some(trouble(Reason::PodPending, pending(why), pod.created))
+            Some(issue(Reason::PodPending, pending(why), pod.created))
         }
         PodState::Waiting { reason, message } => {
             let (reason, message) = waiting(reason, message);
-            Some(trouble(reason, message, pod.created))
+            Some(issue(reason, message, pod.created))
         }
-        PodState::Failed { reason, message } => Some(trouble(
+        PodState::Failed { reason, message } => Some(issue(
             Reason::PodFailed,
             failed(reason, message),
             pod.created,
         )),
-        PodState::Ended => ended(placed, pod.ending.as_ref()?),
+        PodState::Ended => ended(placed, pod.last_exit.as_ref()?),
         PodState::Running => running(placed, now),
     }
 }
 
-/// When a scheduler that is on its way is overdue, if it can be.
-pub(super) fn deadline(placed: &Placed<'_>) -> Option<Timestamp> {
+/// When a scheduler that runs and is not attached becomes an issue.
+pub(super) fn deadline(placed: &PlacedPod<'_>) -> Option<Timestamp> {
     let waits = placed.state == NodeState::Attaching && placed.pod.state == PodState::Running;
     let started = placed.pod.started.filter(|_| waits)?;
     started.checked_add(ATTACH_DEADLINE).ok()
 }
 
-fn running(placed: &Placed<'_>, now: Timestamp) -> Option<Trouble> {
+fn running(placed: &PlacedPod<'_>, now: Timestamp) -> Option<Issue> {
     let pod = placed.pod;
-    let trouble = |reason, message: &str, since| Trouble {
+    let issue = |reason, message: &str, since| Issue {
         node: pod.node.clone(),
         since,
-        ..Trouble::overall(reason, message.to_owned())
+        ..Issue::overall(reason, message.to_owned())
     };
     match &placed.state {
-        NodeState::Ejected => ended(placed, pod.ending.as_ref()?),
-        NodeState::Detached => match &pod.ending {
-            // Of a container before this one.
-            Some(ending) if !was_attached(pod) => ended(placed, ending),
-            _ => Some(trouble(
+        NodeState::Ejected => ended(placed, pod.last_exit.as_ref()?),
+        NodeState::Detached => match &pod.last_exit {
+            // The exit is that of an earlier container.
+            Some(last_exit) if !was_attached(pod) => ended(placed, last_exit),
+            _ => Some(issue(
                 Reason::Detached,
-                "the kernel does not run it any more, and its process is still there: why is told \
-                 when it ends; see its log with kubectl logs",
+                "the kernel does not run it any more although its process still runs: the reason is \
+                 reported when the process exits; see its log with kubectl logs",
                 None,
             )),
         },
         NodeState::Attaching if deadline(placed).is_some_and(|deadline| deadline <= now) => {
-            Some(trouble(
+            Some(issue(
                 Reason::NotAttached,
                 "it has run for a minute and the kernel has not attached it: see its log with \
-                 kubectl logs, and whether the image is a scheduler for this kernel",
+                 kubectl logs, and check that the image has a scheduler for this kernel",
                 pod.started,
             ))
         }
@@ -103,15 +102,15 @@ fn running(placed: &Placed<'_>, now: Timestamp) -> Option<Trouble> {
 
 fn pending(why: &str) -> String {
     format!(
-        "its pod waits for a place: {}; make room on the node, or wait until the scheduler that is \
-         there has gone",
+        "its pod is not scheduled: {}; free resources on the node, or wait until the scheduler that \
+         runs there has ended",
         sanitize::brief(why)
     )
 }
 
 fn waiting(reason: &str, message: &str) -> (Reason, String) {
-    let said = sanitize::brief(message);
-    let word = sanitize::brief(reason);
+    let cause = sanitize::brief(message);
+    let kubelet_reason = sanitize::brief(reason);
     match reason {
         "ErrImagePull"
         | "ImagePullBackOff"
@@ -122,72 +121,70 @@ fn waiting(reason: &str, message: &str) -> (Reason, String) {
         | "SignatureValidationFailed" => (
             Reason::ImageError,
             format!(
-                "the node cannot get the image ({word}): {said}; check spec.sched, \
+                "the node cannot pull the image ({kubelet_reason}): {cause}; check spec.sched, \
                  spec.imagePullSecrets and whether the node reaches the registry"
             ),
         ),
         _ => (
             Reason::ContainerError,
-            format!("the node cannot start the scheduler ({word}): {said}; see the pod's events"),
+            format!(
+                "the node cannot start the scheduler ({kubelet_reason}): {cause}; see the pod's events"
+            ),
         ),
     }
 }
 
-/// Nothing when it let go without blame and is started again.
-fn ended(placed: &Placed<'_>, ending: &Ending) -> Option<Trouble> {
+/// `None` for a benign exit after which kubelet restarts the container.
+fn ended(placed: &PlacedPod<'_>, last_exit: &ContainerExit) -> Option<Issue> {
     let pod = placed.pod;
-    if ending.is_benign() && pod.restarts < RESTARTS_WITHOUT_BLAME {
+    if last_exit.is_benign() && pod.restarts < BENIGN_RESTARTS {
         return None;
     }
     let reason = match placed.state {
         NodeState::Ejected => Reason::Ejected,
         _ => Reason::SchedulerEnded,
     };
-    let word = ending.words.as_ref().map(|words| words.reason.as_str());
-    Some(Trouble {
+    let exit_message = last_exit.exit_message.as_ref();
+    Some(Issue {
         node: pod.node.clone(),
-        since: Some(ending.at.unwrap_or(pod.created)),
-        word,
-        ..Trouble::overall(reason, last_words(ending))
+        since: Some(last_exit.at.unwrap_or(pod.created)),
+        exit_reason: exit_message.map(|message| message.reason.as_str()),
+        ..Issue::overall(reason, exit_text(last_exit))
     })
 }
 
-fn last_words(ending: &Ending) -> String {
-    let Some(words) = &ending.words else {
-        let word = match ending.reason.as_str() {
+fn exit_text(last_exit: &ContainerExit) -> String {
+    let Some(exit_message) = &last_exit.exit_message else {
+        let reason = match last_exit.reason.as_str() {
             "" => "no reason",
             reason => reason,
         };
         return format!(
-            "the scheduler ended with exit code {} ({}) and said nothing; see its log with kubectl \
+            "the scheduler ended with exit code {} ({}) and without output; see its log with kubectl \
              logs --previous",
-            ending.code,
-            sanitize::brief(word)
+            last_exit.code,
+            sanitize::brief(reason)
         );
     };
-    let said = match words.message.as_str() {
+    let detail = match exit_message.message.as_str() {
         "" => String::new(),
         message => format!(" ({message})"),
     };
-    let remedy = words
-        .reason
+    let exit_reason = &exit_message.reason;
+    let remedy = exit_reason
         .remedy()
         .unwrap_or("see its log with kubectl logs --previous");
-    format!(
-        "{}: {}{said}; {remedy}",
-        words.reason.as_str(),
-        words.reason
-    )
+    format!("{}: {exit_reason}{detail}; {remedy}", exit_reason.as_str())
 }
 
 fn failed(reason: &str, message: &str) -> String {
-    let word = match reason {
+    let reason = match reason {
         "" => "no reason",
         reason => reason,
     };
     format!(
-        "the node refused or evicted the pod ({}): {}; see the node's conditions",
-        sanitize::brief(word),
+        "the node rejected or evicted the pod ({}): {}; see the node's conditions",
+        sanitize::brief(reason),
         sanitize::brief(message)
     )
 }

@@ -1,100 +1,102 @@
-//! The first few nodes with a problem, each with since when.
+//! `status.problems`: the first few issues by node, each with its start.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schedkit_core::OpsName;
 use sked_api::{Problem, Reason, SchedExtStatus};
 
-use super::count;
-use super::trouble::Trouble;
+use super::api_value::{count, whole_seconds};
+use super::issue::Issue;
+use crate::eligibility::ExclusionReason;
 use crate::name::{NodeName, ObjectKey};
 use crate::observed::Observed;
-use crate::standing::Bar;
 
-/// More than these help nobody.
+/// Keeps the status small.
 const SHOWN: usize = 10;
 
-/// The first by node and reason, and how many more there are.
+/// The first issues by node and reason, and how many more there are.
 pub(super) fn problems(
     observed: &Observed,
-    troubles: &[Trouble],
+    issues: &[Issue],
     before: &SchedExtStatus,
     now: Timestamp,
 ) -> (Vec<Problem>, Option<i32>) {
     let lost = &observed.share.lost;
-    let barred = &observed.share.barred;
-    let total = troubles.len() + lost.count + barred.count();
+    let excluded = &observed.share.excluded;
+    let total = issues.len() + lost.count + excluded.count();
     let lost = lost
         .nodes
         .iter()
         .map(|(node, winner)| lost_to(node, winner));
-    let left_out = barred.nodes.iter().map(|(node, bar)| left_out(node, bar));
+    let left_out = excluded
+        .nodes
+        .iter()
+        .map(|(node, reason)| node_excluded(node, reason));
     let elsewhere = lost.chain(left_out);
-    let mut troubles: Vec<Trouble> = troubles.iter().cloned().chain(elsewhere).collect();
-    troubles.sort_by(|one, other| {
-        let order = |trouble: &Trouble| (trouble.node.clone(), trouble.reason);
+    let mut issues: Vec<Issue> = issues.iter().cloned().chain(elsewhere).collect();
+    issues.sort_by(|one, other| {
+        let order = |issue: &Issue| (issue.node.clone(), issue.reason);
         (order(one), &one.message).cmp(&(order(other), &other.message))
     });
-    troubles.truncate(SHOWN);
-    let more = total.saturating_sub(troubles.len());
-    let shown = troubles
-        .into_iter()
-        .map(|trouble| problem(trouble, before, now));
+    issues.truncate(SHOWN);
+    let more = total.saturating_sub(issues.len());
+    let shown = issues.into_iter().map(|issue| problem(issue, before, now));
     (shown.collect(), (more > 0).then(|| count(more)))
 }
 
-/// What another SchedExt has.
-fn lost_to(node: &NodeName, winner: &ObjectKey) -> Trouble {
+fn lost_to(node: &NodeName, winner: &ObjectKey) -> Issue {
     let message = format!(
-        "the node belongs to {winner}: raise spec.priority above its, or let the two ask for \
-         different nodes"
+        "the node belongs to {winner}: raise spec.priority above that of {winner}, or let the two \
+         select different nodes"
     );
-    Trouble {
+    Issue {
         node: Some(node.clone()),
-        ..Trouble::overall(Reason::OwnedByOther, message)
+        ..Issue::overall(Reason::OwnedByOther, message)
     }
 }
 
-/// What is good for nobody.
-fn left_out(node: &NodeName, bar: &Bar) -> Trouble {
-    let (reason, message) = match bar {
-        Bar::Unsupported(release) => (
+fn node_excluded(node: &NodeName, exclusion: &ExclusionReason) -> Issue {
+    let (reason, message) = match exclusion {
+        ExclusionReason::Unsupported(release) => (
             Reason::UnsupportedKernel,
             format!(
-                "its kernel {release} has no sched_ext, so the node is left out: boot one from \
-                 6.12 on with CONFIG_SCHED_CLASS_EXT=y"
+                "its kernel {release} has no sched_ext, so the node is excluded: boot a kernel 6.12 or \
+                 later with CONFIG_SCHED_CLASS_EXT=y"
             ),
         ),
-        Bar::Foreign(ops) => (
+        ExclusionReason::Foreign(ops) => (
             Reason::ForeignScheduler,
             format!(
-                "its kernel runs {}, which sked did not start and leaves alone: end it, as with \
-                 schedctl stop, and the node comes back by itself",
+                "its kernel runs {}, which sked did not start and does not stop: stop it (schedctl \
+                 stop), then sked uses the node again",
                 ops.as_ref().map_or("a scheduler", OpsName::as_str)
             ),
         ),
-        Bar::Quarantined => (
+        ExclusionReason::Quarantined => (
             Reason::Quarantined,
-            "a scheduler was taken off this node after failures".to_owned(),
+            "the node is labelled as quarantined: remove the label sked.schedkit.io/owner to use it \
+             again"
+                .to_owned(),
         ),
     };
-    Trouble {
+    Issue {
         node: Some(node.clone()),
-        ..Trouble::overall(reason, message)
+        ..Issue::overall(reason, message)
     }
 }
 
-/// What was told before keeps its time: a scheduler that ends again and again has one trouble.
-fn problem(trouble: Trouble, before: &SchedExtStatus, now: Timestamp) -> Problem {
-    let node = trouble.node.map_or(String::new(), |node| node.to_string());
-    let reason = trouble.word.unwrap_or(trouble.reason.as_str());
+/// A problem that was reported before keeps its start time: a scheduler in a crash loop is one
+/// problem.
+fn problem(issue: Issue, before: &SchedExtStatus, now: Timestamp) -> Problem {
+    let node = issue.node.map_or(String::new(), |node| node.to_string());
+    let reason = issue.exit_reason.unwrap_or(issue.reason.as_str());
     let same = |old: &&Problem| old.node == node && old.reason == reason;
     let old = before.problems.iter().find(same);
     let since = old.and_then(|old| old.since.clone());
-    let since = since.unwrap_or_else(|| Time(super::whole_seconds(trouble.since.unwrap_or(now))));
+    let since = since.unwrap_or_else(|| Time(whole_seconds(issue.since.unwrap_or(now))));
     Problem {
         reason: reason.to_owned(),
-        message: trouble.message,
+        message: issue.message,
         since: Some(since),
         node,
     }

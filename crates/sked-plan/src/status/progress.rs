@@ -1,64 +1,58 @@
-//! Whether a change is on its way to the nodes.
+//! Whether a change is being rolled out.
 
 use sked_api::Reason;
 
-use super::nodes::Placed;
+use super::issue::Issue;
+use super::nodes::PlacedPod;
 use super::pods;
-use super::trouble::Trouble;
+use crate::live_daemonset::LiveDaemonSet;
+use crate::live_pod::PodState;
 use crate::name::NodeName;
 use crate::node_state::NodeState;
-use crate::observed::{LiveDaemonSet, Observed, PodState};
+use crate::observed::Observed;
 use crate::part::uid;
-use crate::plan::{Held, Plan, Step, Until};
+use crate::plan::{Plan, PlanStep, WaitingDaemonSet, WaitsFor};
 
-/// What is under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// Nothing is left to do.
     Done,
-    /// Something stands in the way; the most important of it.
-    Stuck(Reason),
-    /// Something, with why and how far.
-    UnderWay(Reason, String),
+    /// An issue blocks the roll-out; the most important one.
+    Blocked(Reason),
+    RollingOut(Reason, String),
 }
 
-/// What waits comes first: it holds up all the rest. Without nodes nothing is under way, whatever
-/// the DaemonSet controller has seen by now.
+/// A DaemonSet that waits comes first, because it delays everything else. Without nodes nothing is
+/// being rolled out, whatever generation the DaemonSet controller has processed.
 pub(super) fn progress(
     observed: &Observed,
-    placed: &[Placed<'_>],
+    placed: &[PlacedPod<'_>],
     plan: &Plan,
-    troubles: &[Trouble],
+    issues: &[Issue],
 ) -> Progress {
-    if let Some(held) = plan.held.first() {
-        return waiting(held);
+    if let Some(daemonset) = plan.waiting.first() {
+        return waiting(daemonset);
     }
-    let in_the_way = |one: &&Trouble| one.node.is_none() && one.reason.is_degraded();
-    if let Some(reason) = troubles
-        .iter()
-        .filter(in_the_way)
-        .map(|one| one.reason)
-        .min()
-    {
-        return Progress::Stuck(reason);
+    let blocks = |one: &&Issue| one.node.is_none() && one.reason.is_degraded();
+    if let Some(reason) = issues.iter().filter(blocks).map(|one| one.reason).min() {
+        return Progress::Blocked(reason);
     }
     let nodes: usize = observed.share.parts.values().map(|part| part.nodes).sum();
-    match under_way(observed, placed, plan, nodes) {
-        Some(message) if nodes > 0 => Progress::UnderWay(Reason::RollingOut, message),
+    match remaining(observed, placed, plan, nodes) {
+        Some(message) if nodes > 0 => Progress::RollingOut(Reason::RollingOut, message),
         _ => Progress::Done,
     }
 }
 
-fn under_way(
+fn remaining(
     observed: &Observed,
-    placed: &[Placed<'_>],
+    placed: &[PlacedPod<'_>],
     plan: &Plan,
     nodes: usize,
 ) -> Option<String> {
     if plan
         .steps
         .iter()
-        .any(|step| !matches!(step, Step::Delete { .. }))
+        .any(|step| !matches!(step, PlanStep::Delete { .. }))
     {
         return Some(format!(
             "the DaemonSets for {nodes} nodes are being written"
@@ -70,36 +64,37 @@ fn under_way(
     if live.clone().any(is_behind) {
         let updated: i32 = live.clone().map(|live| live.updated).sum();
         let desired: i32 = live.map(|live| live.desired).sum();
-        let seen = "have a pod of the latest template";
-        return Some(format!("{updated} of {desired} nodes {seen}"));
+        return Some(format!(
+            "{updated} of {desired} nodes have a pod of the latest template"
+        ));
     }
     if !placed.iter().any(|one| is_starting(one, observed)) {
         return None;
     }
-    let attached = |one: &&Placed<'_>| matches!(one.state, NodeState::Attached(_));
+    let attached = |one: &&PlacedPod<'_>| matches!(one.state, NodeState::Attached(_));
     let attached = placed.iter().filter(attached).count();
     Some(format!("{attached} of {nodes} nodes are attached"))
 }
 
-fn waiting(held: &Held) -> Progress {
-    let key = &held.key;
-    match &held.until {
-        Until::Claimed => Progress::UnderWay(
+fn waiting(daemonset: &WaitingDaemonSet) -> Progress {
+    let key = &daemonset.key;
+    match &daemonset.waits_for {
+        WaitsFor::Claims => Progress::RollingOut(
             Reason::WaitingForClaims,
-            format!("the DaemonSet {key} waits until it is settled who owns which node"),
+            format!("the DaemonSet {key} waits until the claims decide which nodes it owns"),
         ),
-        Until::Labelled(nodes) => Progress::UnderWay(
+        WaitsFor::Labels(nodes) => Progress::RollingOut(
             Reason::WaitingForClaims,
             format!(
                 "the DaemonSet {key} waits until contested nodes are labelled with their owner \
-                 ({}): if this lasts, see whether the manager may patch nodes",
+                 ({}): if this lasts, check that the manager may patch nodes",
                 listed(nodes)
             ),
         ),
-        Until::Gone => Progress::UnderWay(
+        WaitsFor::Deletion => Progress::RollingOut(
             Reason::WaitingForDeletion,
             format!(
-                "a DaemonSet {key} is being deleted: if this lasts, see its finalizers and pods"
+                "a DaemonSet {key} is being deleted: if this lasts, check its finalizers and pods"
             ),
         ),
     }
@@ -116,8 +111,8 @@ fn is_behind(live: &LiveDaemonSet) -> bool {
     live.observed_generation < live.generation || live.updated < live.desired
 }
 
-/// Also one that let go without blame and is started again. One that is overdue is trouble.
-fn is_starting(placed: &Placed<'_>, observed: &Observed) -> bool {
+/// Also a scheduler that is restarted after a benign exit. One past its deadline is an issue.
+fn is_starting(placed: &PlacedPod<'_>, observed: &Observed) -> bool {
     let on_its_way = match placed.pod.state {
         PodState::Starting | PodState::Unscheduled(_) | PodState::Ended => true,
         PodState::Running => placed.state == NodeState::Attaching,

@@ -1,4 +1,4 @@
-//! What is said in which case.
+//! Conditions, counts and problems, case by case.
 
 mod kernels;
 
@@ -10,8 +10,9 @@ use sked_api::{Reason, SchedExt, SchedExtStatus};
 
 use super::*;
 use crate::fixture::{key, live, observed, pod, schedext};
+use crate::live_pod::{ContainerExit, PodState};
 use crate::name::Uid;
-use crate::observed::{Ending, PodState, Refusal};
+use crate::observed::Refusal;
 use crate::plan::{Attempt, Failure, plan};
 
 fn one() -> SchedExt {
@@ -23,20 +24,20 @@ fn settled() -> Observed {
     observed(&one, &live(&one))
 }
 
-fn said(observed: &Observed) -> SchedExtStatus {
+fn status_of(observed: &Observed) -> SchedExtStatus {
     status(observed, &plan(observed), &Outcome::default())
 }
 
 /// `Ready=Unknown/NoKernelReport` and so on.
-fn words(status: &SchedExtStatus) -> Vec<String> {
-    let word = |one: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
+fn values(status: &SchedExtStatus) -> Vec<String> {
+    let value = |one: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
         assert!(
             !one.message.is_empty() && one.message.len() < 1024,
             "{one:?}"
         );
         format!("{}={}/{}", one.type_, one.status, one.reason)
     };
-    status.conditions.iter().map(word).collect()
+    status.conditions.iter().map(value).collect()
 }
 
 const CALM: [&str; 4] = [
@@ -46,21 +47,21 @@ const CALM: [&str; 4] = [
     "Conflicted=False/NoConflict",
 ];
 
-fn ending(code: i32, message: &str) -> Ending {
-    Ending {
+fn last_exit(code: i32, message: &str) -> ContainerExit {
+    ContainerExit {
         code,
         reason: "Error".to_owned(),
-        words: SchedulerExit::parse(message),
+        exit_message: SchedulerExit::parse(message),
         at: None,
     }
 }
 
 #[test]
-fn a_pod_that_runs_is_not_called_attached() {
+fn a_running_pod_does_not_count_as_attached() {
     let mut observed = settled();
     observed.pods = vec![pod("one", "node1", PodState::Running)];
-    let status = said(&observed);
-    assert_eq!(words(&status), CALM);
+    let status = status_of(&observed);
+    assert_eq!(values(&status), CALM);
     let counts = status.counts.unwrap();
     assert_eq!(
         (counts.desired, counts.attached, counts.conflicted),
@@ -71,39 +72,39 @@ fn a_pod_that_runs_is_not_called_attached() {
 }
 
 #[test]
-fn no_node_is_said_at_once_whatever_the_controller_has_seen() {
+fn no_nodes_is_reported_at_once_whatever_the_controller_has_processed() {
     let mut observed = observed(&one(), &[]);
     Arc::make_mut(&mut observed.share)
         .parts
         .get_mut(&None)
         .unwrap()
         .nodes = 0;
-    let status = said(&observed);
+    let status = status_of(&observed);
     assert_eq!(
-        words(&status)[..2],
+        values(&status)[..2],
         ["Ready=False/NoNodes", "Progressing=False/UpToDate"]
     );
     let mut live = live(&one());
     live[0]["status"] = json!({});
     let mut later = self::observed(&one(), &live);
     later.share = observed.share.clone();
-    assert_eq!(words(&said(&later)), words(&status));
+    assert_eq!(values(&status_of(&later)), values(&status));
 }
 
 #[test]
-fn each_state_of_a_pod_has_its_word() {
+fn each_state_of_a_pod_has_its_reason() {
     let waiting = |reason: &str| PodState::Waiting {
         reason: reason.to_owned(),
         message: "no such image".to_owned(),
     };
-    let ended = |code, message: &str| (PodState::Ended, Some(ending(code, message)));
+    let ended = |code, message: &str| (PodState::Ended, Some(last_exit(code, message)));
     let only = |state| (state, None);
     let failed = PodState::Failed {
         reason: "Evicted".to_owned(),
         message: String::new(),
     };
     let stall = "EXIT: runnable task stall (stress[412] failed to run for 30.2s)";
-    for ((state, ending), reason, word, text) in [
+    for ((state, last_exit), reason, problem_reason, text) in [
         (
             only(waiting("ImagePullBackOff")),
             Reason::ImageError,
@@ -144,42 +145,47 @@ fn each_state_of_a_pod_has_its_word() {
     ] {
         let mut observed = settled();
         let mut pod = pod("one", "node1", state);
-        Arc::make_mut(&mut pod).ending = ending;
+        Arc::make_mut(&mut pod).last_exit = last_exit;
         observed.pods = vec![pod];
-        let status = said(&observed);
+        let status = status_of(&observed);
         let problem = &status.problems[0];
-        assert_eq!((&*problem.node, &*problem.reason), ("node1", word));
+        assert_eq!(
+            (&*problem.node, &*problem.reason),
+            ("node1", problem_reason)
+        );
         assert!(problem.message.contains(text), "{}", problem.message);
         let degraded = format!("Degraded=True/{}", reason.as_str());
         assert_eq!(
-            words(&status).contains(&degraded),
+            values(&status).contains(&degraded),
             reason.is_degraded(),
             "{reason:?}"
         );
-        assert!(words(&status)[0].starts_with("Ready=False/"), "{reason:?}");
+        assert!(values(&status)[0].starts_with("Ready=False/"), "{reason:?}");
     }
 }
 
 #[test]
-fn a_scheduler_that_let_go_without_blame_is_only_on_its_way() {
+fn a_benign_exit_is_progress_and_no_issue() {
     let mut observed = settled();
-    let words_of_it =
-        "EXIT: unregistered from the main kernel (cpu 1 going offline, exiting scheduler)";
+    let output = "EXIT: unregistered from the main kernel (cpu 1 going offline, exiting scheduler)";
     let mut pod = pod("one", "node1", PodState::Ended);
-    Arc::make_mut(&mut pod).ending = Some(ending(86, words_of_it));
+    Arc::make_mut(&mut pod).last_exit = Some(last_exit(86, output));
     observed.pods = vec![pod];
     assert_eq!(
-        words(&said(&observed))[1..3],
+        values(&status_of(&observed))[1..3],
         ["Progressing=True/RollingOut", CALM[2]]
     );
     Arc::make_mut(&mut observed.pods[0]).restarts = 3;
-    assert_eq!(words(&said(&observed))[2], "Degraded=True/SchedulerEnded");
+    assert_eq!(
+        values(&status_of(&observed))[2],
+        "Degraded=True/SchedulerEnded"
+    );
 }
 
 #[test]
-fn each_failure_of_a_write_has_its_word() {
+fn each_failure_of_a_write_has_its_reason() {
     let quota = "daemonsets.apps \"one\" is forbidden: exceeded quota: few";
-    let ending = "unable to create new content in namespace x because it is being terminated";
+    let last_exit = "unable to create new content in namespace x because it is being terminated";
     for (status_code, attempt, message, reason) in [
         (
             Some(409),
@@ -203,7 +209,7 @@ fn each_failure_of_a_write_has_its_word() {
         (
             Some(403),
             Attempt::Create,
-            ending,
+            last_exit,
             Some(Reason::NamespaceTerminating),
         ),
         (
@@ -249,10 +255,10 @@ fn each_failure_of_a_write_has_its_word() {
             failure: Some(failure),
         };
         let status = status(&observed, &plan(&observed), &outcome);
-        let word = reason.map_or("RollingOut", Reason::as_str);
+        let expected = reason.map_or("RollingOut", Reason::as_str);
         assert_eq!(
-            words(&status)[0],
-            format!("Ready=False/{word}"),
+            values(&status)[0],
+            format!("Ready=False/{expected}"),
             "{message}"
         );
         let problem = status.problems.first().map(|problem| &*problem.reason);
@@ -261,7 +267,7 @@ fn each_failure_of_a_write_has_its_word() {
 }
 
 #[test]
-fn the_same_refusal_of_another_pod_is_nothing_new() {
+fn the_same_refusal_of_another_pod_changes_nothing() {
     let mut observed = settled();
     let mut refused = |message: &str| {
         observed.refusals = vec![Refusal {
@@ -269,7 +275,7 @@ fn the_same_refusal_of_another_pod_is_nothing_new() {
             message: message.to_owned(),
             at: observed.now,
         }];
-        let message = said(&observed).problems[0].message.clone();
+        let message = status_of(&observed).problems[0].message.clone();
         assert!(message.contains("a pod is forbidden: exceeded quota: q"));
         message
     };
@@ -286,20 +292,20 @@ fn a_refusal_counts_while_pods_are_missing() {
         message: "violates PodSecurity \"baseline:latest\"".to_owned(),
         at: observed.now,
     }];
-    let status = said(&observed);
-    assert_eq!(words(&status)[2], "Degraded=True/PodsRefused");
+    let status = status_of(&observed);
+    assert_eq!(values(&status)[2], "Degraded=True/PodsRefused");
     assert!(status.problems[0].message.contains("enforce=privileged"));
     let running = |node| pod("one", node, PodState::Running);
     observed.pods = vec![running("node1"), running("node2")];
-    assert_eq!(words(&said(&observed)), CALM);
+    assert_eq!(values(&status_of(&observed)), CALM);
 }
 
 #[test]
-fn lost_nodes_are_told_with_who_has_them_and_the_rest_is_counted() {
+fn lost_nodes_are_listed_with_their_owner_and_the_rest_is_counted() {
     let mut observed = settled();
     let lost = &mut Arc::make_mut(&mut observed.share).lost;
     lost.count = 25;
-    let node = |at: usize| (format!("node{at:02}").into(), key("rival"));
+    let node = |at: usize| (format!("node{at:02}").into(), key("other"));
     lost.nodes = (0..10).map(node).collect();
     observed.pods = vec![pod(
         "one",
@@ -309,13 +315,13 @@ fn lost_nodes_are_told_with_who_has_them_and_the_rest_is_counted() {
             message: String::new(),
         },
     )];
-    let status = said(&observed);
-    assert_eq!(words(&status)[3], "Conflicted=True/OwnedByOther");
+    let status = status_of(&observed);
+    assert_eq!(values(&status)[3], "Conflicted=True/OwnedByOther");
     assert_eq!(
         (status.problems.len(), status.more_problems),
         (10, Some(16))
     );
-    assert!(status.problems[0].message.contains("default/rival"));
+    assert!(status.problems[0].message.contains("default/other"));
     assert!(
         status
             .problems
@@ -324,7 +330,7 @@ fn lost_nodes_are_told_with_who_has_them_and_the_rest_is_counted() {
 }
 
 #[test]
-fn what_stays_true_keeps_its_time_and_what_changes_gets_a_new_one() {
+fn an_unchanged_condition_keeps_its_time() {
     let mut observed = settled();
     observed.pods = vec![pod(
         "one",
@@ -334,14 +340,14 @@ fn what_stays_true_keeps_its_time_and_what_changes_gets_a_new_one() {
             message: "first".to_owned(),
         },
     )];
-    let first = said(&observed);
+    let first = status_of(&observed);
     let mut next = one();
     next.status = Some(first.clone());
     observed.schedext = Arc::new(next);
     observed.now = "2026-03-01T00:00:00Z".parse().unwrap();
-    assert_eq!(said(&observed), first);
+    assert_eq!(status_of(&observed), first);
     observed.pods.clear();
-    let second = said(&observed);
+    let second = status_of(&observed);
     let time = |status: &SchedExtStatus, at: usize| status.conditions[at].last_transition_time.0;
     assert_eq!(time(&second, 2), observed.now);
     assert_eq!(time(&second, 3), time(&first, 3));
@@ -354,8 +360,8 @@ fn what_stays_true_keeps_its_time_and_what_changes_gets_a_new_one() {
 }
 
 #[test]
-fn events_tell_what_changed_and_nothing_twice() {
-    let calm = said(&settled());
+fn events_report_each_change_once() {
+    let calm = status_of(&settled());
     assert_eq!(events(None, &calm), vec![]);
     let mut observed = settled();
     let failed = PodState::Failed {
@@ -363,11 +369,11 @@ fn events_tell_what_changed_and_nothing_twice() {
         message: String::new(),
     };
     observed.pods = vec![pod("one", "node1", failed)];
-    let wrong = said(&observed);
+    let wrong = status_of(&observed);
     for before in [None, Some(&calm)] {
-        let told = events(before, &wrong);
+        let found = events(before, &wrong);
         assert_eq!(
-            (told[0].kind, &*told[0].reason),
+            (found[0].kind, &*found[0].reason),
             (EventKind::Warning, "PodFailed")
         );
     }
@@ -378,7 +384,7 @@ fn events_tell_what_changed_and_nothing_twice() {
 }
 
 #[test]
-fn where_it_runs_is_no_part_of_the_revision() {
+fn the_revision_does_not_depend_on_where_it_runs() {
     let revision = |spec| revision::revision(&schedext("one", spec));
     let first = revision(json!({"sched": "a"}));
     assert_eq!(

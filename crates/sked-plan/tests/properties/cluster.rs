@@ -1,5 +1,5 @@
-//! A cluster in memory: it takes writes, and its DaemonSet controller, scheduler and garbage
-//! collector do what real ones do, when they are told to.
+//! A simulated cluster: it accepts writes, and its DaemonSet controller, scheduler and garbage
+//! collector run when a test calls them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use sked_api::{SchedExt, label};
 use sked_plan::check::{check_claims, check_plan};
 use sked_plan::claim::{Claims, LabelWrite, claim};
 use sked_plan::daemonset::overlay;
-use sked_plan::observed::PodState;
-use sked_plan::plan::{Plan, Step, plan};
-use sked_plan::standing::Standing;
+use sked_plan::eligibility::Eligibility;
+use sked_plan::live_pod::PodState;
+use sked_plan::plan::{Plan, PlanStep, plan};
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed, Uid};
 
 use crate::filled_in::filled_in;
@@ -24,16 +24,16 @@ pub(crate) struct Cluster {
     pub(crate) nodes: Vec<Node>,
     pub(crate) daemonsets: Vec<Value>,
     pub(crate) pods: Vec<LivePod>,
-    /// What the nodes' kernels have said for long enough.
-    pub(crate) standing: BTreeMap<NodeName, Standing>,
+    /// As after debouncing.
+    pub(crate) eligibility: BTreeMap<NodeName, Eligibility>,
     pub(crate) born: u64,
 }
 
-/// Anything that sked might write next.
+/// A write of sked's.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Work {
     Label(LabelWrite),
-    Step(Step),
+    PlanStep(PlanStep),
 }
 
 impl Cluster {
@@ -44,7 +44,7 @@ impl Cluster {
             nodes: self.nodes.iter().cloned().map(Arc::new).collect(),
             daemonsets: self.daemonsets.iter().map(live).collect(),
             pods: self.pods.iter().cloned().map(Arc::new).collect(),
-            standing: self.standing.clone(),
+            eligibility: self.eligibility.clone(),
         }
     }
 
@@ -63,15 +63,16 @@ impl Cluster {
             pods: fleet.pods.iter().filter(|pod| ours(pod)).cloned().collect(),
             share: claims.shares.get(&uid).cloned().unwrap_or_default(),
             kernels: BTreeMap::new(),
-            floors: BTreeMap::new(),
+            min_kernels: BTreeMap::new(),
             releases: BTreeMap::new(),
+            futile: BTreeMap::new(),
             refusals: Vec::new(),
             now: Timestamp::from_second(1_700_000_000).unwrap(),
             daemonsets: fleet.daemonsets,
         }
     }
 
-    /// Looks, plans, and lets the judge look: everything that sked would do now.
+    /// Claims, plans and checks: everything that sked would write now.
     pub(crate) fn work(&self) -> Vec<Work> {
         let fleet = self.fleet();
         let claims = claim(&fleet);
@@ -79,7 +80,7 @@ impl Cluster {
         let mut work: Vec<Work> = claims.writes.iter().cloned().map(Work::Label).collect();
         for schedext in &self.schedexts {
             let plan = self.plan_in(fleet.clone(), schedext, &claims);
-            work.extend(plan.steps.into_iter().map(Work::Step));
+            work.extend(plan.steps.into_iter().map(Work::PlanStep));
         }
         work
     }
@@ -98,18 +99,20 @@ impl Cluster {
     pub(crate) fn write(&mut self, work: &Work) {
         match work {
             Work::Label(write) => self.write_label(write),
-            Work::Step(Step::Create(wanted)) => self.create(serde_json::to_value(wanted).unwrap()),
-            Work::Step(Step::Replace { wanted, uid }) => {
+            Work::PlanStep(PlanStep::Create(desired)) => {
+                self.create(serde_json::to_value(desired).unwrap());
+            }
+            Work::PlanStep(PlanStep::Replace { desired, uid }) => {
                 let live = self
                     .daemonsets
                     .iter_mut()
                     .find(|one| one["metadata"]["uid"] == uid.0);
                 if let Some(live) = live {
                     let old = serde_json::from_value(live.clone()).unwrap();
-                    *live = filled_in(serde_json::to_value(overlay(old, wanted)).unwrap());
+                    *live = filled_in(serde_json::to_value(overlay(old, desired)).unwrap());
                 }
             }
-            Work::Step(Step::Delete { uid, .. }) => {
+            Work::PlanStep(PlanStep::Delete { uid, .. }) => {
                 self.daemonsets
                     .retain(|one| one["metadata"]["uid"] != uid.0);
             }
@@ -163,8 +166,7 @@ impl Cluster {
         });
     }
 
-    /// The DaemonSet controller, the scheduler and kubelets: pods go where they must, and a node
-    /// takes one.
+    /// The DaemonSet controller, the scheduler and kubelets: pods are placed, and each node runs one.
     pub(crate) fn run_pods(&mut self) {
         let Self {
             nodes,
@@ -206,14 +208,14 @@ impl Cluster {
         }
     }
 
-    /// DaemonSets that would make a pod on a node as it is.
+    /// DaemonSets that would create a pod on the node as it is.
     pub(crate) fn takers(&self, node: &Node) -> Vec<String> {
         let takes = |one: &&Value| verdict(one, node) == Verdict::Run;
         let name = |one: &Value| one["metadata"]["name"].as_str().unwrap().to_owned();
         self.daemonsets.iter().filter(takes).map(name).collect()
     }
 
-    /// Does everything that is to be done until there is nothing more.
+    /// Executes all writes until there are no more.
     pub(crate) fn settle(&mut self) {
         for _ in 0..20 {
             self.collect();
@@ -224,7 +226,7 @@ impl Cluster {
             work.iter().for_each(|one| self.write(one));
             self.run_pods();
         }
-        panic!("never comes to rest: {:?}", self.work());
+        panic!("does not settle: {:?}", self.work());
     }
 }
 
@@ -240,7 +242,7 @@ fn pod(daemonset: &Value, node: &NodeName, uid: Uid) -> LivePod {
         uid: Uid(format!("pod-of-{node}")),
         state: PodState::Unscheduled(None),
         started: None,
-        ending: None,
+        last_exit: None,
         gate: None,
         template: String::new(),
         restarts: 0,

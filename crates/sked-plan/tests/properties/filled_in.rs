@@ -1,5 +1,5 @@
-//! What an API server makes of a DaemonSet that it is given: defaults filled in, empty things
-//! dropped, amounts written its own way.
+//! What an API server stores for a DaemonSet: with defaults, without empty fields, and with
+//! normalized quantities.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! SchedExts and nodes of all kinds, few enough to meet each other.
+//! Generators of SchedExts and nodes, from small sets of values so that they overlap.
 
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use proptest::collection::vec;
@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 use sked_api::{Pool, SchedExt, SchedExtSpec};
-use sked_plan::standing::{Bar, Standing};
+use sked_plan::eligibility::{Eligibility, ExclusionReason};
 use sked_plan::{Node, Uid};
 
 use crate::cluster::Cluster;
 
-/// Enough for every day; `PROPTEST_CASES` asks for more.
+/// 64 cases by default; `PROPTEST_CASES` sets another number.
 pub(crate) fn cases() -> ProptestConfig {
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => ProptestConfig::default(),
@@ -156,26 +156,26 @@ fn schedext(at: usize) -> impl Strategy<Value = Option<SchedExt>> {
     option::weighted(0.7, one)
 }
 
-/// Most kernels can run a scheduler, and those that cannot, cannot for either reason.
-fn standing() -> impl Strategy<Value = Standing> {
+/// Most kernels are eligible; the others are excluded for either reason.
+fn eligibility() -> impl Strategy<Value = Eligibility> {
     prop_oneof![
-        3 => Just(Standing::Free),
-        1 => Just(Standing::Barred(Bar::Unsupported("6.1.0".to_owned()))),
-        1 => Just(Standing::Barred(Bar::Foreign(None))),
+        3 => Just(Eligibility::Eligible),
+        1 => Just(Eligibility::Excluded(ExclusionReason::Unsupported("6.1.0".to_owned()))),
+        1 => Just(Eligibility::Excluded(ExclusionReason::Foreign(None))),
     ]
 }
 
-/// A cluster that sked has not seen yet.
+/// A cluster in which sked has written nothing yet.
 pub(crate) fn cluster() -> impl Strategy<Value = Cluster> {
     let schedexts = (schedext(0), schedext(1), schedext(2), schedext(3));
-    let standing = vec(option::weighted(0.5, standing()), 8);
-    let all = (schedexts, nodes(), standing);
-    all.prop_map(|((a, b, c, d), nodes, standing)| Cluster {
+    let eligibility = vec(option::weighted(0.5, eligibility()), 8);
+    let all = (schedexts, nodes(), eligibility);
+    all.prop_map(|((a, b, c, d), nodes, eligibility)| Cluster {
         schedexts: [a, b, c, d].into_iter().flatten().collect(),
-        standing: nodes
+        eligibility: nodes
             .iter()
-            .zip(standing)
-            .filter_map(|(node, standing)| Some((node.name.clone(), standing?)))
+            .zip(eligibility)
+            .filter_map(|(node, eligibility)| Some((node.name.clone(), eligibility?)))
             .collect(),
         nodes,
         born: 10,

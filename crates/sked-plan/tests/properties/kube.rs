@@ -1,9 +1,9 @@
-//! Which nodes a live DaemonSet lets in, as the DaemonSet controller would say.
+//! A third implementation of the DaemonSet controller's node matching, for live DaemonSets.
 
 use serde_json::Value;
 use sked_plan::Node;
 
-/// What the controller does about a pod on a node.
+/// What the controller does with a pod on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Run,
@@ -29,10 +29,10 @@ pub(crate) fn verdict(daemonset: &Value, node: &Node) -> Verdict {
         let mut taints = node.taints.iter().filter(|taint| taint.effect == effect);
         taints.any(|taint| {
             !tolerations.iter().any(|one| {
-                let said = |key: &str, other: &str| one[key].is_null() || one[key] == other;
+                let covers = |key: &str, other: &str| one[key].is_null() || one[key] == other;
                 let value = taint.value.as_deref().unwrap_or_default();
-                said("key", &taint.key)
-                    && said("effect", &taint.effect)
+                covers("key", &taint.key)
+                    && covers("effect", &taint.effect)
                     && (one["operator"] == "Exists" || one["value"] == value)
             })
         })

@@ -1,4 +1,4 @@
-//! Laws of one look at a cluster, and of a cluster at rest.
+//! Invariants of one set of claims, and of a settled cluster.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use sked_api::label;
 use sked_plan::OwnerId;
 use sked_plan::claim::claim;
 use sked_plan::daemonset::daemonset;
+use sked_plan::eligibility::Eligibility;
 use sked_plan::part::parts;
 use sked_plan::plan::Outcome;
 use sked_plan::shape::{differences, shape};
-use sked_plan::standing::Standing;
 use sked_plan::status::status;
 use sked_plan::{Node, Uid};
 
@@ -26,7 +26,7 @@ fn is_reserved(node: &Node) -> bool {
     owner.is_some_and(|owner| label::RESERVED.contains(&&**owner))
 }
 
-/// Who runs where.
+/// Which DaemonSet runs on which node.
 fn places(cluster: &Cluster) -> BTreeMap<String, String> {
     let place = |node: &Node| {
         let takers = cluster.takers(node);
@@ -35,9 +35,9 @@ fn places(cluster: &Cluster) -> BTreeMap<String, String> {
     cluster.nodes.iter().filter_map(place).collect()
 }
 
-/// Names of SchedExts that would run on a node if they were alone, but for those whose
+/// LearnedNames of SchedExts that would run on a node if they were alone, but for those whose
 /// DaemonSet's name another has.
-fn askers(cluster: &Cluster, node: &Node) -> Vec<String> {
+fn claimants(cluster: &Cluster, node: &Node) -> Vec<String> {
     let mut free = node.clone();
     free.labels.remove(label::OWNER);
     let asks = |one: &&sked_api::SchedExt| {
@@ -58,30 +58,30 @@ fn askers(cluster: &Cluster, node: &Node) -> Vec<String> {
 proptest! {
     #![proptest_config(cases())]
 
-    /// At rest every node that somebody asks for has exactly one DaemonSet, nobody else's node has
-    /// any, and everybody who asked is told.
+    /// In a settled cluster every claimed node has exactly one DaemonSet, every other node has none,
+    /// and the shares of all claimants account for their nodes.
     #[test]
     fn every_node_has_one_owner(mut cluster in cluster()) {
         cluster.settle();
         let claims = claim(&cluster.fleet());
-        let mut told: BTreeMap<String, usize> = BTreeMap::new();
+        let mut counted: BTreeMap<String, usize> = BTreeMap::new();
         for node in &cluster.nodes {
-            let asked = askers(&cluster, node);
+            let asked = claimants(&cluster, node);
             let one = usize::from(!asked.is_empty() && !is_reserved(node));
             prop_assert_eq!(cluster.takers(node).len(), one, "{} in {:#?}", node.name, cluster);
             for name in asked.into_iter().filter(|_| !is_reserved(node)) {
-                *told.entry(name).or_default() += 1;
+                *counted.entry(name).or_default() += 1;
             }
         }
         for schedext in &cluster.schedexts {
             let share = &claims.shares[&Uid(schedext.metadata.uid.clone().unwrap())];
             let has: usize = share.parts.values().map(|part| part.nodes).sum();
-            let asked = told.get(schedext.metadata.name.as_ref().unwrap()).copied();
+            let asked = counted.get(schedext.metadata.name.as_ref().unwrap()).copied();
             prop_assert_eq!(has + share.lost.count, asked.unwrap_or_default());
         }
     }
 
-    /// In whatever order things are listed, the same is decided.
+    /// The order of the input does not change the result.
     #[test]
     fn order_does_not_matter(cluster in cluster(), seed: u64) {
         let mut other = cluster.clone();
@@ -92,7 +92,7 @@ proptest! {
         prop_assert_eq!(claim(&cluster.fleet()), claim(&other.fleet()));
     }
 
-    /// At rest nothing more is written, and the status stays as it is, though time goes on.
+    /// In a settled cluster nothing is written, and the status does not change with time.
     #[test]
     fn rest_is_a_fixed_point(mut cluster in cluster()) {
         cluster.settle();
@@ -110,7 +110,7 @@ proptest! {
         }
     }
 
-    /// A newcomer of equal or lower priority moves no node, however old it says it is.
+    /// A new SchedExt of equal or lower priority takes no node, whatever its age.
     #[test]
     fn an_incumbent_stays(mut cluster in cluster(), mut spec in spec(), created in 0..3_i64) {
         cluster.settle();
@@ -125,15 +125,15 @@ proptest! {
         }
     }
 
-    /// Where the kernel has no sched_ext or runs another's, nothing of ours comes; where it can, no
-    /// reserved word stays, but for a quarantine.
+    /// No DaemonSet runs on an excluded node, and an eligible node has no reserved label except a
+    /// quarantine.
     #[test]
-    fn a_kernel_that_cannot_or_is_taken_gets_nothing(mut cluster in cluster()) {
+    fn excluded_nodes_get_no_daemonset(mut cluster in cluster()) {
         cluster.settle();
         for node in &cluster.nodes {
-            match cluster.standing.get(&node.name) {
-                Some(Standing::Barred(_)) => prop_assert!(cluster.takers(node).is_empty(), "{node:?}"),
-                Some(Standing::Free) => prop_assert!(!is_reserved(node), "{node:?}"),
+            match cluster.eligibility.get(&node.name) {
+                Some(Eligibility::Excluded(_)) => prop_assert!(cluster.takers(node).is_empty(), "{node:?}"),
+                Some(Eligibility::Eligible) => prop_assert!(!is_reserved(node), "{node:?}"),
                 None => {}
             }
         }
@@ -151,7 +151,7 @@ proptest! {
         }
     }
 
-    /// One label that somebody changes costs at most one write.
+    /// A label that another client changes costs at most one write.
     #[test]
     fn one_flip_costs_one_write(mut cluster in cluster(), at: Index, to in 0..4_usize) {
         cluster.settle();
@@ -169,19 +169,19 @@ proptest! {
         cluster.settle();
     }
 
-    /// A default that is spelled out equals one that is not.
+    /// An explicit default equals an omitted one.
     #[test]
-    fn what_the_api_server_fills_in_does_not_count(spec in spec(), limit: bool) {
+    fn defaults_of_the_api_server_do_not_count(spec in spec(), limit: bool) {
         let mut one = named("one", 1, 0, spec);
         if limit {
             one.spec.resources =
                 serde_json::from_value(json!({"limits": {"cpu": "1000m"}})).unwrap();
         }
         for part in parts(&one) {
-            let wanted = serde_json::to_value(daemonset(&part)).unwrap();
-            let live = filled_in(wanted.clone());
-            prop_assert_eq!(differences(&live, &wanted), Vec::<String>::new());
-            prop_assert_eq!(shape(&live), shape(&wanted));
+            let desired = serde_json::to_value(daemonset(&part)).unwrap();
+            let live = filled_in(desired.clone());
+            prop_assert_eq!(differences(&live, &desired), Vec::<String>::new());
+            prop_assert_eq!(shape(&live), shape(&desired));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Large clusters: that they are handled at all, and how long it takes, for whoever looks.
+//! Large clusters: that claims handle them; prints how long it takes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,7 +60,7 @@ fn large_clusters_have_one_owner_for_each_node() {
         let claims = claim(&fleet);
         let claimed = begun.elapsed();
         assert_eq!(check_claims(&fleet, &claims), vec![]);
-        let has = |share: &Arc<sked_plan::claim::Share>| -> usize {
+        let has = |share: &Arc<sked_plan::share::Share>| -> usize {
             share.parts.values().map(|part| part.nodes).sum()
         };
         assert_eq!(claims.shares.values().map(has).sum::<usize>(), nodes);

@@ -1,8 +1,8 @@
-//! Which node this agent speaks for: what its own token says. The API server wrote it there, and
-//! holds every report against it; the agent has no right to look at Nodes.
+//! The node that this agent reports for, read from the agent's own service account token. An
+//! admission policy checks every report against the token; the agent may not read Nodes.
 //!
-//! [`crate::agent`] asks at the start and before each write, since a token is renewed. The
-//! signature is not looked at: a token that lies is refused by the API server.
+//! [`crate::agent`] reads it at the start and before each write, because kubelet renews tokens. The
+//! signature is not checked: the API server rejects a forged token.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,48 +13,37 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 
 /// Tokens have about 2 KiB.
-const LONGEST: u64 = 64 * 1024;
+const MAX_SIZE: u64 = 64 * 1024;
 
-/// The node of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Identity {
-    /// Its name, which its report has too.
+    /// Also the name of the report.
     pub(super) name: String,
-    /// Which of all Nodes that have had this name.
     pub(super) uid: String,
 }
 
-/// Why nobody knows which node this is.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IdentityError {
-    /// No token.
     #[error(
         "cannot read the token {}: run in a pod with a service account, or name a file with --token-file",
         file.display()
     )]
     Unreadable {
-        /// Where it should be.
         file: PathBuf,
-        /// What the system said.
         source: std::io::Error,
     },
-    /// Something else.
-    #[error("{} holds no token of a service account: name another file with --token-file", .0.display())]
+    #[error("{} contains no service account token: name another file with --token-file", .0.display())]
     NoToken(PathBuf),
-    /// A token of no pod, of a pod without a node, or of an old API server.
+    /// Not a pod's token, a token without a node, or one of an old API server.
     #[error(
         "the token in {} does not say which node it is for: it must be one that kubelet gives a pod, in Kubernetes 1.33 or later",
         .0.display()
     )]
     NoNode(PathBuf),
-    /// The file was exchanged for another node's.
-    #[error("the token in {} is now for the node {now}, and this agent is {before}'s: start it again", file.display())]
+    #[error("the token in {} is now for the node {now}, and this agent reports for {before}: restart it", file.display())]
     Another {
-        /// Where it is.
         file: PathBuf,
-        /// Whose agent this is.
         before: String,
-        /// Whose token it is.
         now: String,
     },
 }
@@ -70,7 +59,6 @@ struct Kubernetes {
     node: Option<Identity>,
 }
 
-/// What the token in this file says.
 pub(super) fn read(file: &Path) -> Result<Identity, IdentityError> {
     let text = text(file).map_err(|source| IdentityError::Unreadable {
         file: file.to_owned(),
@@ -82,7 +70,7 @@ pub(super) fn read(file: &Path) -> Result<Identity, IdentityError> {
     node.ok_or_else(|| IdentityError::NoNode(file.to_owned()))
 }
 
-/// The same again, later: kubelet renews tokens, and a Node may have come back with another uid.
+/// Reads the token again: kubelet renews it, and the Node may have been recreated with another uid.
 pub(super) fn again(file: &Path, before: &Identity) -> Result<Identity, IdentityError> {
     let now = read(file)?;
     if now.name == before.name {
@@ -98,12 +86,12 @@ pub(super) fn again(file: &Path, before: &Identity) -> Result<Identity, Identity
 fn text(file: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     File::open(file)?
-        .take(LONGEST)
+        .take(MAX_SIZE)
         .read_to_string(&mut text)
         .map(|_| text)
 }
 
-/// The middle one of a token's three parts.
+/// The second of a token's three parts.
 fn claims(token: &str) -> Option<Claims> {
     let payload = token.trim().split('.').nth(1)?;
     let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
@@ -117,8 +105,8 @@ mod tests {
     use super::*;
 
     fn of(claims: &Value) -> Result<Identity, IdentityError> {
-        let room = tempfile::tempdir().unwrap();
-        let file = room.path().join("token");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
         let payload = URL_SAFE_NO_PAD.encode(claims.to_string());
         std::fs::write(&file, format!("e30.{payload}.c2ln\n")).unwrap();
         read(&file)
@@ -135,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_no_node_is_said_to_be_one() {
+    fn a_token_without_a_node_is_an_error() {
         for claims in [
             json!({}),
             json!({"kubernetes.io": {"namespace": "a"}}),
@@ -150,9 +138,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_no_trap() {
-        let room = tempfile::tempdir().unwrap();
-        let file = room.path().join("token");
+    fn a_file_that_is_no_token_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
         assert!(matches!(read(&file), Err(IdentityError::Unreadable { .. })));
         for text in ["", "a", "a.b.c", "..", "e30.e30=.x", &".".repeat(1 << 20)] {
             std::fs::write(&file, text).unwrap();
@@ -165,8 +153,8 @@ mod tests {
 
     #[test]
     fn a_token_may_be_renewed_but_not_for_another_node() {
-        let room = tempfile::tempdir().unwrap();
-        let file = room.path().join("token");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
         let put = |name: &str, uid: &str| {
             let claims = json!({"kubernetes.io": {"node": {"name": name, "uid": uid}}});
             let payload = URL_SAFE_NO_PAD.encode(claims.to_string());

@@ -1,7 +1,5 @@
-//! What the agent measures. The kernel is asked anew each time somebody asks: a scraper sees what is,
-//! and a counter of a scheduler that is gone is gone too.
-//!
-//! [`crate::agent::serve`] serves it. Nothing of it is secret.
+//! The agent's metrics. The kernel is read at each scrape: a scrape shows the current state, and the
+//! counters of a scheduler disappear with it.
 
 use std::fmt::Error;
 
@@ -18,25 +16,22 @@ use prometheus_client::registry::Registry;
 use schedkit_host::kernel::KernelInfo;
 use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState};
 
-/// The states that a series is there for, whatever the kernel says.
+/// The states that always have a series.
 const STATES: [&str; 5] = ["disabled", "enabling", "enabled", "disabling", "unknown"];
 
-/// How a write ended.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[expect(non_camel_case_types, reason = "the names are the label's values")]
-pub(super) enum Ended {
-    /// The API server took it.
+pub(super) enum WriteResult {
     success,
-    /// It did not, or could not be asked.
     error,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfResult {
-    result: Ended,
+    result: WriteResult,
 }
 
-/// What the agent counts by itself, and the machine.
 #[derive(Debug)]
 pub(super) struct Metrics {
     registry: Registry,
@@ -45,23 +40,22 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    /// All of them, at zero.
     pub(super) fn new(root: HostRoot) -> Self {
         let mut registry = Registry::default();
         let writes = Family::default();
         let current = Gauge::default();
         registry.register(
             "sked_node_report_writes",
-            "Writes of the node's report by how they ended",
+            "Writes of the node's report by result",
             writes.clone(),
         );
         registry.register(
             "sked_node_report_current",
-            "Whether the API server has the report as it is now",
+            "Whether the API server has the current report",
             current.clone(),
         );
         registry.register_collector(Box::new(Machine(root)));
-        for result in [Ended::success, Ended::error] {
+        for result in [WriteResult::success, WriteResult::error] {
             drop(writes.get_or_create(&OfResult { result }));
         }
         Self {
@@ -71,17 +65,15 @@ impl Metrics {
         }
     }
 
-    /// A write ended.
-    pub(super) fn wrote(&self, result: Ended) {
+    pub(super) fn wrote(&self, result: WriteResult) {
         self.writes.get_or_create(&OfResult { result }).inc();
     }
 
-    /// Whether the API server has the report as it is now.
     pub(super) fn current(&self, is: bool) {
         self.current.set(i64::from(is));
     }
 
-    /// The text that is served.
+    /// In the OpenMetrics text format.
     pub(super) fn text(&self) -> Result<String, Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
@@ -89,7 +81,7 @@ impl Metrics {
     }
 }
 
-/// The machine, read while somebody waits for the answer: a few small files of the kernel's.
+/// The machine, read at each scrape: a few small files in sysfs and procfs.
 #[derive(Debug)]
 struct Machine(HostRoot);
 
@@ -120,7 +112,7 @@ impl Collector for Machine {
 fn kernel(out: &mut DescriptorEncoder<'_>, kernel: &KernelInfo) -> Result<(), Error> {
     let release = kernel.release.known().map_or("", |text| text.as_str());
     let boot_id = kernel.boot_id.known().map_or("", String::as_str);
-    let help = "The running kernel; empty what cannot be read";
+    let help = "The running kernel; values that cannot be read are empty";
     let mut family = out.encode_descriptor("sked_node_info", help, None, MetricType::Gauge)?;
     let labels = [("kernel", release), ("boot_id", boot_id)];
     ConstGauge::new(1_i64).encode(family.encode_family(&labels)?)
@@ -128,11 +120,11 @@ fn kernel(out: &mut DescriptorEncoder<'_>, kernel: &KernelInfo) -> Result<(), Er
 
 fn states(out: &mut DescriptorEncoder<'_>, reading: &Fact<SchedExt>) -> Result<(), Error> {
     let is = match reading {
-        Fact::Known(sched_ext) => word(sched_ext.state.known()),
+        Fact::Known(sched_ext) => state_label(sched_ext.state.known()),
         Fact::Absent => "",
         Fact::Unreadable(_) | Fact::Malformed(_) => "unknown",
     };
-    let help = "Where sched_ext is: 1 for one state, all 0 where the kernel has none";
+    let help = "The state of sched_ext: 1 for one state, all 0 if the kernel has no sched_ext";
     let mut family = out.encode_descriptor("sked_node_state", help, None, MetricType::Gauge)?;
     for state in STATES {
         let value = ConstGauge::new(i64::from(state == is));
@@ -141,7 +133,7 @@ fn states(out: &mut DescriptorEncoder<'_>, reading: &Fact<SchedExt>) -> Result<(
     Ok(())
 }
 
-fn word(state: Option<&SchedExtState>) -> &'static str {
+fn state_label(state: Option<&SchedExtState>) -> &'static str {
     match state {
         Some(SchedExtState::Disabled) => "disabled",
         Some(SchedExtState::Prepping | SchedExtState::Enabling) => "enabling",
@@ -162,13 +154,13 @@ fn counts(out: &mut DescriptorEncoder<'_>, sched_ext: &SchedExt) -> Result<(), E
     gauge(
         out,
         "sked_node_nr_rejected",
-        "Tasks that were refused",
+        "Tasks that were rejected",
         number(&sched_ext.nr_rejected),
     )?;
     gauge(
         out,
         "sked_node_hotplug_seq",
-        "Rises when a processor comes or goes",
+        "Rises with every CPU hotplug",
         number(&sched_ext.hotplug_seq),
     )?;
     if let Some(ops) = sched_ext.attached() {
@@ -178,7 +170,7 @@ fn counts(out: &mut DescriptorEncoder<'_>, sched_ext: &SchedExt) -> Result<(), E
         value.encode(family.encode_family(&[("ops", ops.as_str())])?)?;
     }
     if let Some(events) = sched_ext.events.known() {
-        let help = "Counters of the attached scheduler, by the kernel's names";
+        let help = "Event counters of the attached scheduler, by the kernel's names";
         let mut family =
             out.encode_descriptor("sked_node_events", help, None, MetricType::Counter)?;
         for (event, count) in events.iter() {
@@ -189,7 +181,6 @@ fn counts(out: &mut DescriptorEncoder<'_>, sched_ext: &SchedExt) -> Result<(), E
     Ok(())
 }
 
-/// One number, if there is one.
 fn gauge<N: EncodeGaugeValue>(
     out: &mut DescriptorEncoder<'_>,
     name: &str,
@@ -218,7 +209,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn says(text: &str, line: &str) {
+    fn has_line(text: &str, line: &str) {
         assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
     }
 
@@ -244,17 +235,17 @@ mod tests {
     }
 
     #[test]
-    fn alerts_and_dashboard_are_about_what_is_measured() {
-        let measured = promql::measured(&scraped(attached().path()));
-        let asked = promql::asked_of_agents();
-        assert!(asked.len() >= 8, "{asked:?}");
-        for name in asked {
-            assert!(measured.contains(&name), "{name} is not in {measured:?}");
+    fn alerts_and_dashboard_use_metrics_that_exist() {
+        let exported = promql::exported(&scraped(attached().path()));
+        let used = promql::used_of_agent();
+        assert!(used.len() >= 8, "{used:?}");
+        for name in used {
+            assert!(exported.contains(&name), "{name} is not in {exported:?}");
         }
     }
 
     #[test]
-    fn an_attached_scheduler_is_measured_whole() {
+    fn an_attached_scheduler_has_all_metrics() {
         let machine = attached();
         let text = scraped(machine.path());
         for line in [
@@ -275,7 +266,7 @@ mod tests {
             r#"sked_node_report_writes_total{result="error"} 0"#,
             "sked_node_report_current 0",
         ] {
-            says(&text, line);
+            has_line(&text, line);
         }
         assert!(text.ends_with("# EOF\n"));
     }
@@ -283,15 +274,15 @@ mod tests {
     #[test]
     fn a_kernel_without_sched_ext_is_in_no_state() {
         let text = scraped(tempfile::tempdir().unwrap().path());
-        says(&text, "sked_node_supported 0");
+        has_line(&text, "sked_node_supported 0");
         assert!(!text.contains("sked_node_enable_seq"), "{text}");
         for state in STATES {
-            says(&text, &format!("sked_node_state{{state=\"{state}\"}} 0"));
+            has_line(&text, &format!("sked_node_state{{state=\"{state}\"}} 0"));
         }
     }
 
     #[test]
-    fn what_makes_no_sense_is_unknown() {
+    fn invalid_values_are_unknown() {
         let machine = machine(&[
             ("state", "bypassing\n"),
             ("enable_seq", "many\n"),
@@ -299,7 +290,7 @@ mod tests {
             ("root/events", &"x".repeat(1 << 20)),
         ]);
         let text = scraped(machine.path());
-        says(&text, r#"sked_node_state{state="unknown"} 1"#);
+        has_line(&text, r#"sked_node_state{state="unknown"} 1"#);
         for absent in ["sked_node_enable_seq", "sked_node_ops", "sked_node_events"] {
             assert!(!text.contains(absent), "{text}");
         }

@@ -1,12 +1,8 @@
-//! What an agent reports, from what it read: the pure heart of the agent. No clock, no files, no
-//! cluster; [`crate::agent::ledger`] calls it with each reading.
+//! Builds a report from a reading of the kernel, the previous report and the time; no I/O.
+//! [`crate::agent::report_sync`] calls it for each reading.
 //!
-//! ```text
-//! sched_ext, kernel, the report before, now ──▶ the report
-//! ```
-//!
-//! What cannot be read is absent, and a sentence says why. `since` is carried over for as long as
-//! it is the same attach of the same boot in the same state.
+//! A value that cannot be read is missing, and `trouble` says why. `since` is kept while boot,
+//! attach, state and scheduler are the same.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -15,12 +11,11 @@ use schedkit_host::kernel::KernelInfo;
 use schedkit_host::{Fact, SchedExt, SchedExtState};
 use sked_api::node::SchedExtNodeStatus;
 
-/// Fewer than the API server takes.
+/// Below the limit of the CRD.
 const LONGEST_TROUBLE: usize = 1000;
 /// A release has at most 64 characters in the kernel.
 const LONGEST_RELEASE: usize = 127;
 
-/// What was read, as it is reported.
 pub(super) fn report(
     reading: &Fact<SchedExt>,
     kernel: &KernelInfo,
@@ -37,22 +32,22 @@ pub(super) fn report(
         ..SchedExtNodeStatus::default()
     };
     match reading {
-        Fact::Known(sched_ext) => kernels_word(sched_ext, &mut status, &mut troubles),
+        Fact::Known(sched_ext) => add_state(sched_ext, &mut status, &mut troubles),
         Fact::Absent => status.supported = Some(false),
         Fact::Unreadable(_) | Fact::Malformed(_) => {
             troubles.known("/sys/kernel/sched_ext", reading);
         }
     }
-    status.trouble = troubles.sentence();
-    status.since = Some(moment(now));
+    status.trouble = troubles.text();
+    status.since = Some(micro_time(now));
     if let Some(previous) = previous {
-        recall(&mut status, previous);
+        keep_since(&mut status, previous);
     }
     status
 }
 
-/// Takes `since` over from an older report when nothing that it is about has changed.
-pub(super) fn recall(status: &mut SchedExtNodeStatus, older: &SchedExtNodeStatus) {
+/// Takes `since` over from an older report if nothing that it is about has changed.
+pub(super) fn keep_since(status: &mut SchedExtNodeStatus, older: &SchedExtNodeStatus) {
     let same = status.boot_id == older.boot_id
         && status.enable_seq == older.enable_seq
         && status.state == older.state
@@ -62,7 +57,7 @@ pub(super) fn recall(status: &mut SchedExtNodeStatus, older: &SchedExtNodeStatus
     }
 }
 
-fn kernels_word(read: &SchedExt, status: &mut SchedExtNodeStatus, troubles: &mut Troubles) {
+fn add_state(read: &SchedExt, status: &mut SchedExtNodeStatus, troubles: &mut Troubles) {
     let SchedExt {
         state,
         ops,
@@ -75,12 +70,12 @@ fn kernels_word(read: &SchedExt, status: &mut SchedExtNodeStatus, troubles: &mut
     status.supported = Some(true);
     status.state = match troubles.known("state", state).map(SchedExtState::as_str) {
         Some("") => {
-            troubles.say("state is empty".to_owned());
+            troubles.add("state is empty".to_owned());
             None
         }
-        word => word.map(str::to_owned),
+        state => state.map(str::to_owned),
     };
-    // Its folder comes and goes with the scheduler.
+    // `root/` exists only while a scheduler is attached.
     status.ops = match (ops, state) {
         (Fact::Absent, Fact::Known(SchedExtState::Enabled))
         | (Fact::Unreadable(_) | Fact::Malformed(_), _) => {
@@ -95,41 +90,41 @@ fn kernels_word(read: &SchedExt, status: &mut SchedExtNodeStatus, troubles: &mut
     status.nr_rejected = troubles.number("nr_rejected", nr_rejected);
 }
 
-/// Why something is absent.
+/// Why values are missing.
 #[derive(Default)]
 struct Troubles(Vec<String>);
 
 impl Troubles {
-    fn say(&mut self, sentence: String) {
-        self.0.push(sentence);
+    fn add(&mut self, message: String) {
+        self.0.push(message);
     }
 
-    /// The value, or a sentence more.
+    /// The value; if there is none, adds why.
     fn known<'a, T>(&mut self, name: &str, fact: &'a Fact<T>) -> Option<&'a T> {
         if let Some(trouble) = fact.problem() {
-            self.say(format!("{name} {trouble}"));
+            self.add(format!("{name} {trouble}"));
         }
         fact.known()
     }
 
-    /// A count, as far as the API has numbers for it.
+    /// The same for a number, which must fit into the API's type.
     fn number(&mut self, name: &str, fact: &Fact<u64>) -> Option<i64> {
         let number = *self.known(name, fact)?;
         let fits = i64::try_from(number).ok();
         if fits.is_none() {
-            self.say(format!("{name} is too large: {number}"));
+            self.add(format!("{name} is too large: {number}"));
         }
         fits
     }
 
-    fn sentence(self) -> Option<String> {
+    fn text(self) -> Option<String> {
         let all = self.0.join("; ");
         (!all.is_empty()).then(|| sanitize::shortened(&all, LONGEST_TROUBLE))
     }
 }
 
-/// As precise as the API keeps it: what is read back is what was written.
-fn moment(now: Timestamp) -> MicroTime {
+/// As precise as the API stores it, so that a report that is read back equals the one written.
+fn micro_time(now: Timestamp) -> MicroTime {
     MicroTime(Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now))
 }
 

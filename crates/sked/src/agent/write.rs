@@ -1,5 +1,5 @@
-//! Takes the steps that [`crate::agent::ledger`] decided on, and says what the API server has then.
-//! It never decides and never repeats.
+//! Executes the writes that [`crate::agent::report_sync`] decided, and returns what the API server has
+//! then. It does not retry.
 
 use std::time::Duration;
 
@@ -9,29 +9,24 @@ use serde_json::{Value, json};
 use sked_api::node::{SchedExtNode, SchedExtNodeSpec, SchedExtNodeStatus};
 
 use super::identity::Identity;
-use super::ledger::{Held, Report, Step};
+use super::report_sync::{PublishedReport, ReportWrite, StoredReport};
 
-/// How long the API server may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// For one write.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why the API server has not what it should have.
+/// A request of the agent failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
-    /// The kind, or the right to it.
     #[error("the API server does not know SchedExtNodes: install the CRD (make install)")]
     NoKind,
-    /// RBAC or the admission policy.
-    #[error("the API server refuses: apply config/rbac and config/policy of this version")]
+    #[error("the API server forbids it: apply config/rbac and config/policy of this version")]
     Forbidden(#[source] Box<kube::Error>),
-    /// Anything else that it says.
-    #[error("the API server refuses")]
-    Refused(#[source] Box<kube::Error>),
-    /// It says nothing.
+    #[error("the API server rejects it")]
+    Rejected(#[source] Box<kube::Error>),
     #[error("the API server cannot be reached")]
     Unreachable(#[source] Box<kube::Error>),
-    /// It takes too long.
-    #[error("the API server does not answer")]
-    Slow,
+    #[error("the API server does not respond")]
+    Timeout,
 }
 
 impl From<kube::Error> for WriteError {
@@ -40,49 +35,52 @@ impl From<kube::Error> for WriteError {
             kube::Error::Api(status) => match status.code {
                 404 => Self::NoKind,
                 403 => Self::Forbidden(Box::new(error)),
-                _ => Self::Refused(Box::new(error)),
+                _ => Self::Rejected(Box::new(error)),
             },
             _ => Self::Unreachable(Box::new(error)),
         }
     }
 }
 
-/// Takes one step for this node.
 pub(super) async fn execute(
     api: &Api<SchedExtNode>,
     node: &Identity,
-    step: &Step,
-) -> Result<Held, WriteError> {
-    let step = async {
-        match step {
-            Step::Create => create(api, node).await,
-            Step::Delete { uid } => delete(api, node, uid).await,
-            Step::Patch(status) => patch(api, node, status).await,
+    write: &ReportWrite,
+) -> Result<StoredReport, WriteError> {
+    let response = async {
+        match write {
+            ReportWrite::Create => create(api, node).await,
+            ReportWrite::Delete { uid } => delete(api, node, uid).await,
+            ReportWrite::Patch(status) => patch(api, node, status).await,
         }
     };
-    let taken = tokio::time::timeout(PATIENCE, step).await;
-    taken.map_err(|_| WriteError::Slow)?
+    let response = tokio::time::timeout(TIMEOUT, response).await;
+    response.map_err(|_| WriteError::Timeout)?
 }
 
-async fn create(api: &Api<SchedExtNode>, node: &Identity) -> Result<Held, WriteError> {
+async fn create(api: &Api<SchedExtNode>, node: &Identity) -> Result<StoredReport, WriteError> {
     match api.create(&PostParams::default(), &empty(node)).await {
-        Ok(report) => Ok(Held::There(Box::new(report.into()))),
-        Err(error) if code(&error) == Some(409) => look(api, node).await,
+        Ok(report) => Ok(StoredReport::Present(Box::new(report.into()))),
+        Err(error) if code(&error) == Some(409) => read(api, node).await,
         Err(error) => Err(error.into()),
     }
 }
 
-/// Only that one: a new one may have come meanwhile.
-async fn delete(api: &Api<SchedExtNode>, node: &Identity, uid: &str) -> Result<Held, WriteError> {
+/// Only the object with this uid: a new one may have been created in the meantime.
+async fn delete(
+    api: &Api<SchedExtNode>,
+    node: &Identity,
+    uid: &str,
+) -> Result<StoredReport, WriteError> {
     let params = DeleteParams::default().preconditions(Preconditions {
         uid: Some(uid.to_owned()),
         resource_version: None,
     });
     match api.delete(&node.name, &params).await {
-        Ok(_) => Ok(Held::Gone),
+        Ok(_) => Ok(StoredReport::Absent),
         Err(error) => match code(&error) {
-            Some(404) => Ok(Held::Gone),
-            Some(409) => look(api, node).await,
+            Some(404) => Ok(StoredReport::Absent),
+            Some(409) => read(api, node).await,
             _ => Err(error.into()),
         },
     }
@@ -92,19 +90,21 @@ async fn patch(
     api: &Api<SchedExtNode>,
     node: &Identity,
     status: &SchedExtNodeStatus,
-) -> Result<Held, WriteError> {
-    let patch = Patch::Merge(json!({"status": whole(status)}));
+) -> Result<StoredReport, WriteError> {
+    let patch = Patch::Merge(json!({"status": all_fields(status)}));
     let params = PatchParams::default();
     match api.patch_status(&node.name, &params, &patch).await {
-        Ok(report) => Ok(Held::There(Box::new(report.into()))),
-        Err(error) if code(&error) == Some(404) => Ok(Held::Gone),
+        Ok(report) => Ok(StoredReport::Present(Box::new(report.into()))),
+        Err(error) if code(&error) == Some(404) => Ok(StoredReport::Absent),
         Err(error) => Err(error.into()),
     }
 }
 
-async fn look(api: &Api<SchedExtNode>, node: &Identity) -> Result<Held, WriteError> {
+async fn read(api: &Api<SchedExtNode>, node: &Identity) -> Result<StoredReport, WriteError> {
     let found = api.get_opt(&node.name).await?;
-    Ok(found.map_or(Held::Gone, |report| Held::There(Box::new(report.into()))))
+    Ok(found.map_or(StoredReport::Absent, |report| {
+        StoredReport::Present(Box::new(report.into()))
+    }))
 }
 
 fn code(error: &kube::Error) -> Option<u16> {
@@ -114,7 +114,7 @@ fn code(error: &kube::Error) -> Option<u16> {
     }
 }
 
-/// A report that says nothing yet and goes with its Node. The Node need not wait for it.
+/// A report without status that is deleted with its Node, without blocking the Node's deletion.
 fn empty(node: &Identity) -> SchedExtNode {
     let mut report = SchedExtNode::new(&node.name, SchedExtNodeSpec::default());
     report.metadata.owner_references = Some(vec![OwnerReference {
@@ -128,8 +128,8 @@ fn empty(node: &Identity) -> SchedExtNode {
     report
 }
 
-/// Every field: what is absent must go when it was there before.
-fn whole(status: &SchedExtNodeStatus) -> Value {
+/// Names every field: a missing value must be removed from the stored report.
+fn all_fields(status: &SchedExtNodeStatus) -> Value {
     let SchedExtNodeStatus {
         kernel_release,
         boot_id,
@@ -156,7 +156,7 @@ fn whole(status: &SchedExtNodeStatus) -> Value {
     })
 }
 
-impl From<SchedExtNode> for Report {
+impl From<SchedExtNode> for PublishedReport {
     fn from(object: SchedExtNode) -> Self {
         let metadata = object.metadata;
         let owner = match metadata.owner_references.as_deref() {
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_names_every_field_that_there_is() {
+    fn a_patch_names_every_field() {
         let full = SchedExtNodeStatus {
             kernel_release: Some("6.18".to_owned()),
             boot_id: Some("b".to_owned()),
@@ -195,8 +195,8 @@ mod tests {
             )),
             trouble: Some("none".to_owned()),
         };
-        assert_eq!(whole(&full), serde_json::to_value(&full).unwrap());
-        let empty = whole(&SchedExtNodeStatus::default());
+        assert_eq!(all_fields(&full), serde_json::to_value(&full).unwrap());
+        let empty = all_fields(&SchedExtNodeStatus::default());
         let fields = empty.as_object().unwrap();
         assert!(
             fields.len() == 10 && fields.values().all(Value::is_null),
@@ -205,19 +205,19 @@ mod tests {
     }
 
     #[test]
-    fn a_report_belongs_to_one_node_or_to_nobody() {
+    fn a_report_belongs_to_one_node_or_to_none() {
         let node = Identity {
             name: "a".to_owned(),
             uid: "1".to_owned(),
         };
         let report = empty(&node);
-        assert_eq!(Report::from(report.clone()).owner, Some(node));
+        assert_eq!(PublishedReport::from(report.clone()).owner, Some(node));
         let mut two = report.clone();
         let owners = two.metadata.owner_references.as_mut().unwrap();
         owners.push(owners[0].clone());
-        assert_eq!(Report::from(two).owner, None);
+        assert_eq!(PublishedReport::from(two).owner, None);
         let mut other = report;
         other.metadata.owner_references.as_mut().unwrap()[0].kind = "Pod".to_owned();
-        assert_eq!(Report::from(other).owner, None);
+        assert_eq!(PublishedReport::from(other).owner, None);
     }
 }

@@ -1,5 +1,5 @@
-//! Who may see the metrics: the cluster is asked, for each token once in a short while. Tokens are
-//! remembered only as hashes.
+//! Whether a client may read the metrics, by TokenReview and SubjectAccessReview. Results are cached
+//! for a short time; tokens are stored only as hashes.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,45 +14,42 @@ use kube::{Api, Client};
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout};
 
-/// How long an answer is remembered; a token that was taken away is refused after this long.
-const REMEMBERED: Duration = Duration::from_secs(10);
-/// More answers than this are not remembered: tokens are free to make up.
-const MOST: usize = 256;
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a result is cached: a revoked token is rejected after this time at the latest.
+const CACHE_TIME: Duration = Duration::from_secs(10);
+/// Limits the cache, because anybody can send any number of invalid tokens.
+const CACHE_SIZE: usize = 256;
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Whether somebody may see the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Yes.
     Allowed,
-    /// Nobody knows who that is.
+    /// The token is missing or invalid.
     Unknown,
-    /// It is known who that is, and that is not enough.
+    /// The user lacks the permission.
     Forbidden,
-    /// The API server did not answer.
-    Unasked,
+    /// The API server did not respond.
+    Unavailable,
 }
 
-type Answers = HashMap<[u8; 32], (Access, Instant)>;
+type Cache = HashMap<[u8; 32], (Access, Instant)>;
 
-/// Asks the cluster.
-pub(super) struct Gate {
+pub(super) struct AccessReviewer {
     tokens: Api<TokenReview>,
-    rights: Api<SubjectAccessReview>,
-    answers: Mutex<Answers>,
+    permissions: Api<SubjectAccessReview>,
+    cache: Mutex<Cache>,
 }
 
-impl Gate {
+impl AccessReviewer {
     pub(super) fn new(client: Client) -> Self {
         Self {
             tokens: Api::all(client.clone()),
-            rights: Api::all(client),
-            answers: Mutex::default(),
+            permissions: Api::all(client),
+            cache: Mutex::default(),
         }
     }
 
-    /// Whether whoever holds this token may get this path.
-    pub(super) async fn ask(&self, token: Option<&str>, path: &str) -> Access {
+    /// Whether the owner of this token may get this path.
+    pub(super) async fn review(&self, token: Option<&str>, path: &str) -> Access {
         let Some(token) = token else {
             return Access::Unknown;
         };
@@ -61,26 +58,26 @@ impl Gate {
         hash.update([0]);
         hash.update(token.as_bytes());
         let key: [u8; 32] = hash.finalize().into();
-        if let Some(access) = self.remembered(&key) {
+        if let Some(access) = self.cached(&key) {
             return access;
         }
-        match timeout(PATIENCE, self.review(token, path)).await {
+        match timeout(TIMEOUT, self.request_reviews(token, path)).await {
             Ok(Ok(access)) => {
-                self.remember(key, access);
+                self.cache_result(key, access);
                 access
             }
             Ok(Err(error)) => {
                 tracing::warn!(
-                    "cannot ask the cluster who may see the metrics: {}",
-                    crate::retry::chain(&error)
+                    "cannot check who may read the metrics: {}",
+                    crate::error_chain::chain(&error)
                 );
-                Access::Unasked
+                Access::Unavailable
             }
-            Err(_) => Access::Unasked,
+            Err(_) => Access::Unavailable,
         }
     }
 
-    async fn review(&self, token: &str, path: &str) -> Result<Access, kube::Error> {
+    async fn request_reviews(&self, token: &str, path: &str) -> Result<Access, kube::Error> {
         let review = TokenReview {
             spec: TokenReviewSpec {
                 token: Some(token.to_owned()),
@@ -93,29 +90,29 @@ impl Gate {
         let (Some(true), Some(user)) = (status.authenticated, status.user) else {
             return Ok(Access::Unknown);
         };
-        let question = access_review(user, path);
-        let answer = self
-            .rights
-            .create(&PostParams::default(), &question)
+        let review = access_review(user, path);
+        let response = self
+            .permissions
+            .create(&PostParams::default(), &review)
             .await?;
-        Ok(match answer.status {
+        Ok(match response.status {
             Some(status) if status.allowed => Access::Allowed,
             _ => Access::Forbidden,
         })
     }
 
-    fn remembered(&self, key: &[u8; 32]) -> Option<Access> {
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let (access, until) = answers.get(key)?;
+    fn cached(&self, key: &[u8; 32]) -> Option<Access> {
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let (access, until) = cache.get(key)?;
         (Instant::now() < *until).then_some(*access)
     }
 
-    fn remember(&self, key: [u8; 32], access: Access) {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+    fn cache_result(&self, key: [u8; 32], access: Access) {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        answers.retain(|_, (_, until)| now < *until);
-        if answers.len() < MOST {
-            answers.insert(key, (access, now + REMEMBERED));
+        cache.retain(|_, (_, until)| now < *until);
+        if cache.len() < CACHE_SIZE {
+            cache.insert(key, (access, now + CACHE_TIME));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The certificate of the metrics: made up at start, or mounted and read again when it changes.
+//! The certificate of the metrics server: created at start, or read from mounted files and read
+//! again when they change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,32 +11,27 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// How often mounted files are looked at. A certificate is replaced long before it ends.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How often mounted files are checked. Certificates are replaced long before they expire.
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CertificateError {
-    /// A mounted file.
-    #[error("cannot read {0}: --metrics-cert-path wants tls.crt and tls.key")]
+    #[error("cannot read {0}: --metrics-cert-path needs tls.crt and tls.key")]
     Read(PathBuf, #[source] std::io::Error),
-    /// Not what it should be.
     #[error("{0} is not PEM")]
     Pem(PathBuf, #[source] rustls::pki_types::pem::Error),
-    /// They do not fit each other.
-    #[error("the certificate and the key of the metrics do not fit")]
+    #[error("the certificate and the key of the metrics server do not match")]
     Unusable(#[from] rustls::Error),
-    /// None could be made up.
-    #[error("cannot make up a certificate for the metrics")]
-    MakeUp(#[from] rcgen::Error),
+    #[error("cannot create a certificate for the metrics server")]
+    Create(#[from] rcgen::Error),
 }
 
 type Pair = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// The TLS side of the server. With a folder, its files are followed from now on.
+/// With a folder, a task watches its files from now on.
 pub(super) fn tls(folder: Option<PathBuf>, http2: bool) -> Result<RustlsConfig, CertificateError> {
     let Some(folder) = folder else {
-        return Ok(RustlsConfig::from_config(config(made_up()?, http2)?));
+        return Ok(RustlsConfig::from_config(config(self_signed()?, http2)?));
     };
     let first = config(mounted(&folder)?, http2)?;
     let tls = RustlsConfig::from_config(first);
@@ -44,15 +40,15 @@ pub(super) fn tls(folder: Option<PathBuf>, http2: bool) -> Result<RustlsConfig, 
 }
 
 async fn follow(folder: PathBuf, http2: bool, tls: RustlsConfig) {
-    let look = |folder: &Path| fs::read(folder.join("tls.crt")).ok();
-    let mut known = look(&folder);
+    let read = |folder: &Path| fs::read(folder.join("tls.crt")).ok();
+    let mut known = read(&folder);
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        let now = look(&folder);
+        tokio::time::sleep(CHECK_INTERVAL).await;
+        let now = read(&folder);
         if now == known {
             continue;
         }
-        // Between two files of a pair: the next look finds both.
+        // If only one of the two files was replaced yet, the next check finds both.
         match mounted(&folder).and_then(|pair| config(pair, http2)) {
             Ok(config) => {
                 tls.reload_from_config(config);
@@ -61,7 +57,7 @@ async fn follow(folder: PathBuf, http2: bool, tls: RustlsConfig) {
             }
             Err(error) => tracing::warn!(
                 "the old certificate of the metrics stays: {}",
-                crate::retry::chain(&error)
+                crate::error_chain::chain(&error)
             ),
         }
     }
@@ -80,7 +76,7 @@ fn config((chain, key): Pair, http2: bool) -> Result<Arc<ServerConfig>, Certific
     Ok(Arc::new(config))
 }
 
-fn made_up() -> Result<Pair, CertificateError> {
+fn self_signed() -> Result<Pair, CertificateError> {
     let names = vec![
         "sked-controller-manager-metrics-service".to_owned(),
         "localhost".to_owned(),
@@ -114,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mounted_files_are_used_and_what_is_wrong_with_them_is_said() {
+    fn mounted_files_are_used_and_their_errors_reported() {
         let folder = tempfile::tempdir().unwrap();
         let missing = mounted(folder.path()).unwrap_err().to_string();
         assert!(missing.contains("tls.crt"), "{missing}");
@@ -137,7 +133,7 @@ mod tests {
     #[test]
     fn http2_is_offered_only_when_asked_for() {
         let offered = |http2| {
-            config(made_up().unwrap(), http2)
+            config(self_signed().unwrap(), http2)
                 .unwrap()
                 .alpn_protocols
                 .clone()

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use schedkit_runtime::{After, ContainerId, Driver, DriverError, ExitCode, State, Until};
+use schedkit_runtime::{After, ContainerId, ContainerState, Driver, DriverError, ExitCode, Until};
 
 use testkit::containerd::image::ImageRecipe;
 use testkit::containerd::{ContainerdFixture, REPOSITORY, registry, trusted};

@@ -1,6 +1,6 @@
 //! From the registry into containerd's store.
 
-use schedkit_runtime::{DriverError, Progress, Pulled};
+use schedkit_runtime::{DriverError, PullProgress, Pulled};
 
 use testkit::containerd::image::{ImageRecipe, Packing, layer, noise};
 use testkit::containerd::{ContainerdFixture, REPOSITORY, registry, trusted};
@@ -137,7 +137,7 @@ fn layers_that_are_not_what_the_configuration_says_do_not_run() {
     let error = fixture.try_pull(&image, &mut |_| {}).unwrap_err();
     let said = error.to_string();
     assert!(
-        said.contains("is not what its configuration says"),
+        said.contains("does not match its configuration"),
         "{said}"
     );
     assert_eq!(fixture.daemon.leftovers(), "");

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use schedkit_runtime::{
-    After, Container, ContainerId, Driver, DriverError, ExitCode, State, Trust, Until,
+    After, Container, ContainerId, ContainerState, Driver, DriverError, ExitCode, Trust, Until,
 };
 use serde_json::json;
 
@@ -241,7 +241,7 @@ async fn a_missing_program_is_reported_and_leaves_nothing() {
     podman.pull(&trusted, &mut |_| {}).await.unwrap();
     let id = podman.create(&service.launch(&trusted, &[])).await.unwrap();
     for tried in [podman.ready(&id).await, podman.start(&id).await] {
-        let Err(DriverError::Refused { said, .. }) = tried else {
+        let Err(DriverError::Refused { message: said, .. }) = tried else {
             panic!("{tried:?}");
         };
         assert!(said.contains("/absent"), "{said}");

@@ -54,7 +54,7 @@ async fn a_digest_that_the_registry_does_not_have_is_not_replaced_by_a_tag() {
     service.default_image().await;
     let absent = service.trust("default", &format!("sha256:{:064}", 5));
     let pulled = service.podman().pull(&absent, &mut |_| {}).await;
-    let Err(DriverError::Refused { said, .. }) = pulled else {
+    let Err(DriverError::Refused { message: said, .. }) = pulled else {
         panic!("{pulled:?}");
     };
     assert!(said.contains("manifest unknown"), "{said}");

@@ -1,7 +1,6 @@
 //! scx_lab, our own scheduler: a static program for two platforms, built from `lab/schedulers`.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,6 +14,7 @@ use crate::file_tree::files_below;
 use crate::lockfile;
 use crate::oci::{File, Image, Index};
 use crate::progress::Reporter;
+use crate::spec::LabSpec;
 
 /// Of the package list in `scheduler.rs`.
 const CLANG: &str = "clang-19";
@@ -37,10 +37,10 @@ const FAULTS: [&str; 9] = [
     "ignore-sigterm",
 ];
 
-pub(super) fn is_missing(cache: &Cache) -> bool {
+pub(super) fn is_missing(cache: &Cache, spec: &LabSpec) -> bool {
     let key = key();
     let missing = |platform: &Platform| cache.find(&platform.part_name(), &key).is_none();
-    [Platform::Amd64, Platform::Arm64].iter().any(missing)
+    Platform::of(spec).iter().any(missing)
 }
 
 pub(super) fn find_program(cache: &Cache) -> Option<PathBuf> {
@@ -48,33 +48,28 @@ pub(super) fn find_program(cache: &Cache) -> Option<PathBuf> {
     Some(folder.join("scx_lab"))
 }
 
-/// `1.0.0` for one platform; `1.1.0` and `latest` for two; one tag per fault.
-pub(super) fn images(cache: &Cache, reporter: &Reporter) -> Result<Vec<RegistryImage>, PartError> {
+/// `1.0.0` for one platform; `1.1.0` and `latest` as an index of the lab's platforms; one tag per
+/// fault.
+pub(super) fn images(
+    cache: &Cache,
+    spec: &LabSpec,
+    reporter: &Reporter,
+) -> Result<Vec<RegistryImage>, PartError> {
     let key = key();
-    let amd64 = program(cache, Platform::Amd64, &key, reporter)?;
-    let arm64 = program(cache, Platform::Arm64, &key, reporter)?;
     let image = |platform: Platform, version: &str, arguments: &[&str]| {
-        let from = match platform {
-            Platform::Amd64 => amd64.clone(),
-            Platform::Arm64 => arm64.clone(),
-        };
         let files = [File {
-            from,
+            from: program(cache, platform, &key, reporter)?,
             to: "/scx_lab".into(),
         }];
         let command = [&["/scx_lab"], arguments].concat();
-        Image::new(
-            platform.oci_name(),
-            &files,
-            &command,
-            &labels(version, key.as_str()).to_map(),
-        )
+        let labels = labels(version, key.as_str()).to_map();
+        let image = Image::new(platform.oci_name(), &files, &command, &labels);
+        Ok::<_, PartError>(image?)
     };
-    let both = || {
-        let arguments = ["--name", "lab_1.1.0"];
-        let both =
-            [Platform::Amd64, Platform::Arm64].map(|platform| image(platform, "1.1.0", &arguments));
-        Index::new(both.into_iter().collect::<io::Result<_>>()?)
+    let index = || {
+        let image = |platform: &Platform| image(*platform, "1.1.0", &["--name", "lab_1.1.0"]);
+        let images: Result<Vec<_>, PartError> = Platform::of(spec).iter().map(image).collect();
+        Ok::<_, PartError>(Index::new(images?)?)
     };
     let mut images = vec![single(
         "1.0.0",
@@ -84,7 +79,7 @@ pub(super) fn images(cache: &Cache, reporter: &Reporter) -> Result<Vec<RegistryI
         images.push(RegistryImage::Multi {
             repository: "scx_lab".to_owned(),
             tag: tag.to_owned(),
-            index: both()?,
+            index: index()?,
         });
     }
     for fault in FAULTS {
@@ -125,6 +120,14 @@ enum Platform {
 }
 
 impl Platform {
+    /// The platforms for which a lab has scx_lab.
+    fn of(spec: &LabSpec) -> &'static [Self] {
+        match spec.arm64 {
+            true => &[Self::Amd64, Self::Arm64],
+            false => &[Self::Amd64],
+        }
+    }
+
     fn oci_name(self) -> &'static str {
         match self {
             Self::Amd64 => "amd64",

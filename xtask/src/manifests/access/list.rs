@@ -1,7 +1,7 @@
 //! The roles that sked is installed with. This list is the only place where a right is given: the
 //! manifests and the table in `docs/security.md` are written from it, with the reasons.
 
-use super::{Grant, Reach, Role, Verb};
+use super::role::{Grant, Reach, Role, Verb};
 
 const MINE: &str = "sked.schedkit.io";
 /// Kubernetes' own group, which has no name.

@@ -2,7 +2,7 @@
 
 use schedkit_host::SchedExtState;
 use schedkit_runtime::driver::Runtime;
-use schedkit_runtime::{Container, ExitCode, Record, ContainerState};
+use schedkit_runtime::{Container, ContainerState, ExitCode, Record};
 
 use super::*;
 use crate::fixtures::{kernel, runtime_container};

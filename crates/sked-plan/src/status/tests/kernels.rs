@@ -1,12 +1,12 @@
-//! What is said of what the kernels say.
+//! The status for each kernel state.
 
 use super::*;
-use crate::kernel::{Kernel, Silence};
-use crate::observed::Gate;
-use crate::standing::Bar;
+use crate::eligibility::ExclusionReason;
+use crate::kernel_state::{KernelState, UnknownReason};
+use crate::live_pod::Gate;
 
 /// Two nodes with a pod each, started at second 1000 of all time; now is long after.
-fn two_nodes(kernels: [Kernel; 2]) -> Observed {
+fn two_nodes(kernels: [KernelState; 2]) -> Observed {
     let mut observed = settled();
     for (node, kernel) in ["node1", "node2"].into_iter().zip(kernels) {
         let mut pod = pod("one", node, PodState::Running);
@@ -17,17 +17,17 @@ fn two_nodes(kernels: [Kernel; 2]) -> Observed {
     observed
 }
 
-fn enabled(ops: &str) -> Kernel {
-    Kernel::Enabled {
+fn enabled(ops: &str) -> KernelState {
+    KernelState::Enabled {
         ops: ops.parse().unwrap(),
         since: Timestamp::from_second(1001).unwrap(),
     }
 }
 
 #[test]
-fn ready_is_what_every_kernel_says() {
-    let status = said(&two_nodes([enabled("lab"), enabled("lab")]));
-    assert_eq!(words(&status)[0], "Ready=True/Attached");
+fn ready_means_that_every_kernel_runs_it() {
+    let status = status_of(&two_nodes([enabled("lab"), enabled("lab")]));
+    assert_eq!(values(&status)[0], "Ready=True/Attached");
     let counts = status.counts.unwrap();
     assert_eq!((counts.desired, counts.attached), (2, Some(2)));
     assert_eq!(
@@ -36,35 +36,35 @@ fn ready_is_what_every_kernel_says() {
     );
     assert_eq!(status.ops_template.as_deref(), Some("first"));
 
-    let silent = Kernel::Unknown(Silence::NoAgent);
-    let status = said(&two_nodes([enabled("lab"), silent]));
-    assert_eq!(words(&status)[0], CALM[0]);
+    let silent = KernelState::Unknown(UnknownReason::NoAgent);
+    let status = status_of(&two_nodes([enabled("lab"), silent]));
+    assert_eq!(values(&status)[0], CALM[0]);
     let counts = status.counts.unwrap();
     assert_eq!((counts.attached, counts.unknown), (Some(1), 1));
     assert!(status.conditions[0].message.contains("node2"), "{status:?}");
 }
 
 #[test]
-fn a_kernel_that_let_go_is_told_at_once_and_why_as_soon_as_it_is_known() {
-    let mut observed = two_nodes([enabled("lab"), Kernel::Disabled]);
+fn a_detach_is_reported_at_once_and_its_reason_when_it_is_known() {
+    let mut observed = two_nodes([enabled("lab"), KernelState::Disabled]);
     Arc::make_mut(&mut observed.pods[1]).gate = Some(Gate {
         attached: true,
         reason: "Attached".to_owned(),
         since: Timestamp::from_second(1001).unwrap(),
     });
-    let status = said(&observed);
-    assert_eq!(words(&status)[2], "Degraded=True/Detached");
-    assert_eq!(words(&status)[0], "Ready=False/Detached");
-    // The process ends and is started again before anybody looks: the reason stays.
+    let status = status_of(&observed);
+    assert_eq!(values(&status)[2], "Degraded=True/Detached");
+    assert_eq!(values(&status)[0], "Ready=False/Detached");
+    // The process exits and is restarted before the next reconcile: the reason stays.
     let pod = Arc::make_mut(&mut observed.pods[1]);
     pod.restarts = 1;
     pod.started = Some(Timestamp::from_second(2000).unwrap());
-    pod.ending = Some(Ending {
+    pod.last_exit = Some(ContainerExit {
         at: Some(Timestamp::from_second(1999).unwrap()),
-        ..ending(1, "EXIT: runnable task stall (x[1] failed to run for 5.0s)")
+        ..last_exit(1, "EXIT: runnable task stall (x[1] failed to run for 5.0s)")
     });
-    let status = said(&observed);
-    assert_eq!(words(&status)[2], "Degraded=True/Ejected");
+    let status = status_of(&observed);
+    assert_eq!(values(&status)[2], "Degraded=True/Ejected");
     assert_eq!(
         (&*status.problems[0].reason, &*status.problems[0].node),
         ("Stall", "node2")
@@ -74,61 +74,67 @@ fn a_kernel_that_let_go_is_told_at_once_and_why_as_soon_as_it_is_known() {
     let ops = "lab".parse().unwrap();
     observed
         .kernels
-        .insert("node2".into(), Kernel::Enabled { ops, since });
-    assert_eq!(words(&said(&observed))[0], "Ready=True/Attached");
+        .insert("node2".into(), KernelState::Enabled { ops, since });
+    assert_eq!(values(&status_of(&observed))[0], "Ready=True/Attached");
 }
 
 #[test]
-fn a_killed_one_that_was_started_again_is_told_as_ended() {
-    let mut observed = two_nodes([enabled("lab"), Kernel::Disabled]);
+fn a_killed_scheduler_that_was_restarted_is_reported_as_ended() {
+    let mut observed = two_nodes([enabled("lab"), KernelState::Disabled]);
     let pod = Arc::make_mut(&mut observed.pods[1]);
     let second = |second| Timestamp::from_second(second).unwrap();
-    // The kernel let go and the process ended within one second, which is as exact as they tell.
+    // Detach and exit within one second, which is the resolution of the times.
     pod.gate = Some(Gate {
         attached: false,
         reason: "Detached".to_owned(),
         since: second(1999),
     });
-    pod.ending = Some(Ending {
+    pod.last_exit = Some(ContainerExit {
         at: Some(second(1999)),
-        ..ending(137, "")
+        ..last_exit(137, "")
     });
     pod.restarts = 1;
     pod.started = Some(second(2003));
-    assert_ne!(said(&observed).problems[0].reason, "Detached");
+    assert_ne!(status_of(&observed).problems[0].reason, "Detached");
     // This one was attached as well, and its process is still there.
     let pod = Arc::make_mut(&mut observed.pods[1]);
     pod.gate.as_mut().unwrap().since = second(2010);
-    assert_eq!(said(&observed).problems[0].reason, "Detached");
+    assert_eq!(status_of(&observed).problems[0].reason, "Detached");
 }
 
 #[test]
-fn a_scheduler_that_does_not_attach_is_on_its_way_until_it_is_overdue() {
-    let mut observed = two_nodes([enabled("lab"), Kernel::Disabled]);
+fn a_scheduler_that_does_not_attach_is_an_issue_after_its_deadline() {
+    let mut observed = two_nodes([enabled("lab"), KernelState::Disabled]);
     observed.now = Timestamp::from_second(1059).unwrap();
-    assert_eq!(words(&said(&observed))[1], "Progressing=True/RollingOut");
+    assert_eq!(
+        values(&status_of(&observed))[1],
+        "Progressing=True/RollingOut"
+    );
     let due = due(&observed).unwrap();
     assert_eq!(due, Timestamp::from_second(1060).unwrap());
     observed.now = due;
-    assert_eq!(words(&said(&observed))[2], "Degraded=True/NotAttached");
+    assert_eq!(
+        values(&status_of(&observed))[2],
+        "Degraded=True/NotAttached"
+    );
     assert_eq!(super::due(&observed), None);
 }
 
 #[test]
-fn another_name_of_the_same_template_is_somebody_elses() {
+fn another_name_of_the_same_template_is_foreign() {
     let mut observed = two_nodes([enabled("lab_1.0"), enabled("lab_1.1")]);
-    let first = said(&observed);
+    let first = status_of(&observed);
     assert_eq!(first.ops.as_deref(), Some("lab_1.0"));
-    assert_eq!(words(&first)[0], "Ready=True/Attached", "another version");
+    assert_eq!(values(&first)[0], "Ready=True/Attached", "another version");
     Arc::make_mut(&mut observed.schedext).status = Some(first);
     observed.kernels.insert("node2".into(), enabled("rusty"));
-    let counts = said(&observed).counts.unwrap();
+    let counts = status_of(&observed).counts.unwrap();
     assert_eq!(counts.attached, Some(1));
     // Another template may be another scheduler.
     let pod = Arc::make_mut(&mut observed.pods[1]);
     pod.template = "second".to_owned();
     pod.created = Timestamp::from_second(5).unwrap();
-    let status = said(&observed);
+    let status = status_of(&observed);
     assert_eq!(status.counts.unwrap().attached, Some(2));
     assert_eq!(
         (status.ops.as_deref(), status.ops_template.as_deref()),
@@ -137,18 +143,24 @@ fn another_name_of_the_same_template_is_somebody_elses() {
 }
 
 #[test]
-fn nodes_that_are_left_out_are_named_with_the_reason() {
+fn excluded_nodes_are_listed_with_the_reason() {
     let mut observed = two_nodes([enabled("lab"), enabled("lab")]);
     let share = Arc::make_mut(&mut observed.share);
-    share.barred.foreign = 1;
-    share.barred.unsupported = 1;
-    share.barred.nodes = vec![
-        ("node3".into(), Bar::Foreign(Some("rusty".parse().unwrap()))),
-        ("node4".into(), Bar::Unsupported("6.1.0".to_owned())),
+    share.excluded.foreign = 1;
+    share.excluded.unsupported = 1;
+    share.excluded.nodes = vec![
+        (
+            "node3".into(),
+            ExclusionReason::Foreign(Some("rusty".parse().unwrap())),
+        ),
+        (
+            "node4".into(),
+            ExclusionReason::Unsupported("6.1.0".to_owned()),
+        ),
     ];
-    let status = said(&observed);
-    assert_eq!(words(&status)[0], "Ready=True/Attached");
-    assert_eq!(words(&status)[3], "Conflicted=True/ForeignScheduler");
+    let status = status_of(&observed);
+    assert_eq!(values(&status)[0], "Ready=True/Attached");
+    assert_eq!(values(&status)[3], "Conflicted=True/ForeignScheduler");
     assert!(status.conditions[3].message.contains("rusty"));
     let problems: Vec<_> = status.problems.iter().map(|one| &*one.reason).collect();
     assert_eq!(problems, ["ForeignScheduler", "UnsupportedKernel"]);
@@ -159,63 +171,69 @@ fn nodes_that_are_left_out_are_named_with_the_reason() {
         .get_mut(&None)
         .unwrap()
         .nodes = 0;
-    assert_eq!(words(&said(&observed))[0], "Ready=False/ForeignScheduler");
+    assert_eq!(
+        values(&status_of(&observed))[0],
+        "Ready=False/ForeignScheduler"
+    );
 }
 
 #[test]
-fn a_kernel_that_is_too_old_for_the_image_is_told_until_it_runs_it() {
-    let mut observed = two_nodes([Kernel::Enabling, Kernel::Enabling]);
+fn a_kernel_older_than_the_minimum_is_reported_until_it_runs_the_scheduler() {
+    let mut observed = two_nodes([KernelState::Enabling, KernelState::Enabling]);
     observed.now = Timestamp::from_second(1010).unwrap();
     for (node, release) in [("node1", "6.14.0-1-amd64"), ("node2", "6.12.9+deb13")] {
         let release = release.parse().unwrap();
         observed.releases.insert(node.into(), release);
     }
-    let told = |status: &SchedExtStatus| -> Vec<String> {
+    let problems_of = |status: &SchedExtStatus| -> Vec<String> {
         let problems = status.problems.iter();
         problems
             .map(|one| format!("{} {}", one.node, one.reason))
             .collect()
     };
-    let (plan_before, before) = (plan(&observed), said(&observed));
-    assert_eq!(told(&before), [""; 0]);
+    let (plan_before, before) = (plan(&observed), status_of(&observed));
+    assert_eq!(problems_of(&before), [""; 0]);
     let image = observed.schedext.spec.sched.clone();
-    for (floor, problems) in [
+    for (min_kernel, problems) in [
         ("6.12.9", &[][..]),
         ("6.14", &["node2 KernelTooOld"]),
         ("7.0", &["node1 KernelTooOld", "node2 KernelTooOld"]),
     ] {
         observed
-            .floors
-            .insert(image.clone(), floor.parse().unwrap());
-        let status = said(&observed);
-        assert_eq!(told(&status), problems, "{floor}");
-        assert_eq!(words(&status), words(&before), "nothing has failed yet");
+            .min_kernels
+            .insert(image.clone(), min_kernel.parse().unwrap());
+        let status = status_of(&observed);
+        assert_eq!(problems_of(&status), problems, "{min_kernel}");
+        assert_eq!(values(&status), values(&before), "nothing has failed yet");
         assert_eq!(plan(&observed), plan_before, "nothing is moved");
     }
-    let message = &said(&observed).problems[1].message;
+    let message = &status_of(&observed).problems[1].message;
     assert!(
         message.contains("6.12.9+deb13 is older than 7.0"),
         "{message}"
     );
 
-    // A failure keeps its name, and the floor is told beside it.
-    observed.floors.insert(image, "6.14".parse().unwrap());
+    // A failure keeps its reason, and the minimum kernel is appended to its message.
+    observed.min_kernels.insert(image, "6.14".parse().unwrap());
     observed.now = Timestamp::from_second(1100).unwrap();
-    let status = said(&observed);
-    assert_eq!(told(&status), ["node1 NotAttached", "node2 NotAttached"]);
+    let status = status_of(&observed);
+    assert_eq!(
+        problems_of(&status),
+        ["node1 NotAttached", "node2 NotAttached"]
+    );
     let besides = |at: usize| status.problems[at].message.contains("older than 6.14");
     assert_eq!((besides(0), besides(1)), (false, true), "{status:?}");
 
-    // What the kernel says counts for more.
+    // The kernel state has precedence.
     for (kernel, ready) in [
-        (Kernel::Unsupported("6.11".to_owned()), false),
+        (KernelState::Unsupported("6.11".to_owned()), false),
         (enabled("lab"), true),
     ] {
         for node in ["node1", "node2"] {
             observed.kernels.insert(node.into(), kernel.clone());
         }
-        let status = said(&observed);
-        assert_eq!(told(&status), [""; 0]);
-        assert_eq!(words(&status)[0] == "Ready=True/Attached", ready);
+        let status = status_of(&observed);
+        assert_eq!(problems_of(&status), [""; 0]);
+        assert_eq!(values(&status)[0] == "Ready=True/Attached", ready);
     }
 }

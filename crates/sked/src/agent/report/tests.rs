@@ -1,4 +1,4 @@
-//! Machines are values or folders, time is a number.
+//! Reports from readings and from files of a fake machine.
 
 use std::fs;
 
@@ -13,11 +13,11 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn since(second: i64) -> Option<MicroTime> {
-    Some(moment(at(second)))
+    Some(micro_time(at(second)))
 }
 
-fn kernel() -> Kernel {
-    Kernel {
+fn kernel() -> KernelInfo {
+    KernelInfo {
         release: Fact::Known("6.18.15+deb13-cloud-amd64".parse().unwrap()),
         boot_id: Fact::Known(BOOT.to_owned()),
         realtime: Fact::Absent,
@@ -27,7 +27,7 @@ fn kernel() -> Kernel {
 
 fn attached() -> SchedExt {
     SchedExt {
-        state: Fact::Known(State::Enabled),
+        state: Fact::Known(SchedExtState::Enabled),
         ops: Fact::Known("lab".parse().unwrap()),
         switch_all: Fact::Known(true),
         nr_rejected: Fact::Known(0),
@@ -42,7 +42,7 @@ fn reported(read: SchedExt, previous: Option<&SchedExtNodeStatus>, now: i64) -> 
 }
 
 #[test]
-fn an_attached_scheduler_is_reported_whole() {
+fn an_attached_scheduler_is_reported_completely() {
     let expected = SchedExtNodeStatus {
         kernel_release: Some("6.18.15+deb13-cloud-amd64".to_owned()),
         boot_id: Some(BOOT.to_owned()),
@@ -74,7 +74,7 @@ fn since_is_kept_while_it_is_the_same_attach() {
             ..attached()
         },
         SchedExt {
-            state: Fact::Known(State::Disabling),
+            state: Fact::Known(SchedExtState::Disabling),
             ..attached()
         },
         SchedExt {
@@ -84,7 +84,7 @@ fn since_is_kept_while_it_is_the_same_attach() {
     ] {
         assert_eq!(reported(other, Some(&first), 8).since, since(8));
     }
-    let rebooted = Kernel {
+    let rebooted = KernelInfo {
         boot_id: Fact::Known(BOOT.replace('0', "1")),
         ..kernel()
     };
@@ -98,7 +98,7 @@ fn since_is_kept_while_it_is_the_same_attach() {
 }
 
 #[test]
-fn a_moment_is_read_back_as_it_was_written() {
+fn a_time_is_read_back_as_it_was_written() {
     let now = Timestamp::from_nanosecond(1_700_000_000_123_456_789).unwrap();
     let first = report(&Fact::Known(attached()), &kernel(), None, now);
     let json = serde_json::to_string(&first).unwrap();
@@ -109,7 +109,7 @@ fn a_moment_is_read_back_as_it_was_written() {
 }
 
 #[test]
-fn support_is_the_folder() {
+fn support_depends_on_the_sysfs_folder() {
     let absent = report(&Fact::Absent, &kernel(), None, at(1));
     assert_eq!((absent.supported, absent.trouble), (Some(false), None));
     let denied = Fact::Unreadable("Permission denied".to_owned());
@@ -123,9 +123,9 @@ fn support_is_the_folder() {
 }
 
 #[test]
-fn a_word_that_we_do_not_know_is_the_kernels_all_the_same() {
+fn an_unknown_state_is_reported_as_it_is() {
     let read = SchedExt {
-        state: Fact::Known(State::Unknown("bypassing".to_owned())),
+        state: Fact::Known(SchedExtState::Unknown("bypassing".to_owned())),
         ..attached()
     };
     let status = reported(read, None, 1);
@@ -134,7 +134,7 @@ fn a_word_that_we_do_not_know_is_the_kernels_all_the_same() {
         (Some("bypassing"), None)
     );
     let read = SchedExt {
-        state: Fact::Known(State::Unknown(String::new())),
+        state: Fact::Known(SchedExtState::Unknown(String::new())),
         ..attached()
     };
     let status = reported(read, None, 1);
@@ -143,9 +143,9 @@ fn a_word_that_we_do_not_know_is_the_kernels_all_the_same() {
 }
 
 #[test]
-fn what_is_absent_is_said_where_it_should_be_there() {
+fn a_missing_value_is_explained_where_it_should_exist() {
     let idle = SchedExt {
-        state: Fact::Known(State::Disabled),
+        state: Fact::Known(SchedExtState::Disabled),
         ops: Fact::Absent,
         ..attached()
     };
@@ -165,7 +165,7 @@ fn what_is_absent_is_said_where_it_should_be_there() {
 }
 
 #[test]
-fn hostile_files_make_a_report_that_the_api_server_takes() {
+fn hostile_files_make_a_report_that_the_api_server_accepts() {
     let machine = tempfile::tempdir().unwrap();
     let folder = machine.path().join("sys/kernel/sched_ext");
     fs::create_dir_all(folder.join("root")).unwrap();
@@ -184,7 +184,12 @@ fn hostile_files_make_a_report_that_the_api_server_takes() {
     fs::write(kernel.join("osrelease"), &noise).unwrap();
     fs::write(kernel.join("random/boot_id"), vec![0xff; 1 << 20]).unwrap();
     let root = HostRoot::at(machine.path());
-    let status = report(&SchedExt::read(&root), &Kernel::read(&root), None, at(1));
+    let status = report(
+        &SchedExt::read(&root),
+        &KernelInfo::read(&root),
+        None,
+        at(1),
+    );
     let limits = [
         (&status.state, 256),
         (&status.ops, 128),

@@ -1,0 +1,162 @@
+//! The claimants with their candidates, and which candidates have a pod on which node.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sked_api::SchedExt;
+
+use super::candidate::{Candidate, Running, occupies_node};
+use crate::live_daemonset::LiveDaemonSet;
+use crate::name::{ObjectKey, Uid};
+use crate::observed::Fleet;
+use crate::part::{self, Part, parts};
+use crate::share::{PartShare, Share};
+
+/// A SchedExt that claims nodes.
+pub(super) struct Claimant {
+    pub(super) uid: Uid,
+    pub(super) key: ObjectKey,
+    /// The only thing that takes a node from an incumbent.
+    pub(super) priority: i32,
+    created: Timestamp,
+    generation: i64,
+    yields: BTreeMap<String, ObjectKey>,
+    /// Indices of its candidates: the pools in their order, then the base.
+    pub(super) candidates: Vec<usize>,
+}
+
+#[derive(Default)]
+pub(super) struct ClaimInputs<'a> {
+    pub(super) claimants: Vec<Claimant>,
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) running: Running<'a>,
+}
+
+/// State that is needed only while the inputs are built.
+struct InputsBuilder<'a> {
+    /// The names of all SchedExts: no pool's DaemonSet may have one of them.
+    names: HashSet<ObjectKey>,
+    /// Live DaemonSets that are no candidate yet.
+    remaining: HashMap<&'a ObjectKey, &'a LiveDaemonSet>,
+    /// The candidate of each live DaemonSet.
+    candidates: HashMap<&'a Uid, usize>,
+}
+
+impl Claimant {
+    fn new(schedext: &SchedExt) -> Self {
+        let created = schedext.metadata.creation_timestamp.as_ref();
+        Self {
+            uid: part::uid(schedext),
+            key: part::key(schedext),
+            priority: schedext.spec.priority,
+            created: created.map_or(Timestamp::MAX, |time| time.0),
+            generation: schedext.metadata.generation.unwrap_or_default(),
+            yields: BTreeMap::new(),
+            candidates: Vec::new(),
+        }
+    }
+
+    /// Decides between newcomers: the greater wins.
+    pub(super) fn seniority(&self) -> Reverse<(Timestamp, &ObjectKey, &Uid)> {
+        Reverse((self.created, &self.key, &self.uid))
+    }
+}
+
+impl<'a> ClaimInputs<'a> {
+    /// A SchedExt that is being deleted claims nothing. Its DaemonSet stays a candidate until it is
+    /// being deleted too: from then on the DaemonSet controller creates no pods.
+    pub(super) fn new(fleet: &'a Fleet) -> Self {
+        let alive = |one: &&Arc<SchedExt>| one.metadata.deletion_timestamp.is_none();
+        let schedexts = fleet.schedexts.iter().filter(alive);
+        let live = fleet.daemonsets.iter().filter(|one| !one.deleting);
+        let mut builder = InputsBuilder {
+            names: schedexts.clone().map(|one| part::key(one)).collect(),
+            remaining: live.map(|one| (&one.key, &**one)).collect(),
+            candidates: HashMap::new(),
+        };
+        let mut inputs = Self::default();
+        for schedext in schedexts {
+            inputs.add(schedext, &mut builder);
+        }
+        inputs.add_remaining(&mut builder);
+        for pod in fleet.pods.iter().filter(|pod| occupies_node(pod)) {
+            let candidate = builder.candidates.get(&pod.daemonset);
+            if let (Some(node), Some(candidate)) = (&pod.node, candidate) {
+                inputs.running.entry(node).or_default().push(*candidate);
+            }
+        }
+        inputs
+    }
+
+    fn add(&mut self, schedext: &SchedExt, builder: &mut InputsBuilder<'a>) {
+        let mut claimant = Claimant::new(schedext);
+        // The base comes last: it gets what no pool of its own takes.
+        for part in parts(schedext).skip(1).chain(parts(schedext).take(1)) {
+            self.add_part(&part, &mut claimant, builder);
+        }
+        self.claimants.push(claimant);
+    }
+
+    /// A part is no candidate if another object has the name of its DaemonSet.
+    fn add_part(
+        &mut self,
+        part: &Part<'_>,
+        claimant: &mut Claimant,
+        builder: &mut InputsBuilder<'a>,
+    ) {
+        let key = part.key();
+        if let Some(pool) = part.pool_name()
+            && builder.names.contains(&key)
+        {
+            claimant.yields.insert(pool.to_owned(), key);
+            return;
+        }
+        let live = builder.remaining.get(&key).copied();
+        if live.is_some_and(|live| live.controller.as_ref() != Some(&claimant.uid)) {
+            return;
+        }
+        if let Some(live) = live {
+            builder.remaining.remove(&key);
+            builder.candidates.insert(&live.uid, self.candidates.len());
+        }
+        let placement = live.map(|live| &live.placement);
+        claimant.candidates.push(self.candidates.len());
+        self.candidates
+            .push(Candidate::desired(self.claimants.len(), part, placement));
+    }
+
+    /// DaemonSets of pools and SchedExts that do not exist any more. A DaemonSet that no SchedExt
+    /// controls is not ours.
+    fn add_remaining(&mut self, builder: &mut InputsBuilder<'a>) {
+        let numbered = self.claimants.iter().enumerate();
+        let claimants: HashMap<Uid, usize> = numbered
+            .map(|(at, claimant)| (claimant.uid.clone(), at))
+            .collect();
+        for live in builder.remaining.values() {
+            if let Some(controller) = &live.controller {
+                builder.candidates.insert(&live.uid, self.candidates.len());
+                let claimant = claimants.get(controller).copied();
+                let placement = live.placement.clone();
+                self.candidates
+                    .push(Candidate::leftover(claimant, placement));
+            }
+        }
+    }
+
+    /// For each claimant a share without any node.
+    pub(super) fn empty_shares(&self) -> Vec<Share> {
+        let part = |candidate: &usize| {
+            let desired = self.candidates[*candidate].desired.as_ref()?;
+            Some((desired.pool.clone(), PartShare::default()))
+        };
+        let empty = |claimant: &Claimant| Share {
+            generation: claimant.generation,
+            parts: claimant.candidates.iter().filter_map(part).collect(),
+            yields: claimant.yields.clone(),
+            ..Share::default()
+        };
+        self.claimants.iter().map(empty).collect()
+    }
+}

@@ -1,0 +1,61 @@
+//! A plan as data: the writes to DaemonSets, and what keeps others from being planned.
+
+use k8s_openapi::api::apps::v1::DaemonSet;
+
+use crate::name::{NodeName, ObjectKey, Uid};
+
+/// What to do for one SchedExt. It leaves nothing to decide to whoever executes it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// In the order in which they must be executed.
+    pub steps: Vec<PlanStep>,
+    /// Names of DaemonSets that another object has.
+    pub taken: Vec<TakenName>,
+    /// DaemonSets that cannot be written yet.
+    pub waiting: Vec<WaitingDaemonSet>,
+}
+
+/// One write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlanStep {
+    Create(Box<DaemonSet>),
+    /// The live DaemonSet differs from the desired one. The body to write is
+    /// [`crate::daemonset::overlay`] over the object as it is then.
+    Replace {
+        desired: Box<DaemonSet>,
+        /// Replace only the object with this uid.
+        uid: Uid,
+    },
+    /// The DaemonSet of a pool that does not exist any more, or that yields its name.
+    Delete {
+        key: ObjectKey,
+        /// Delete only the object with this uid.
+        uid: Uid,
+    },
+}
+
+/// The name of a DaemonSet that cannot be created because another object has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenName {
+    pub key: ObjectKey,
+    /// Who has the name, for a message.
+    pub by: String,
+}
+
+/// A DaemonSet that cannot be written yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingDaemonSet {
+    pub key: ObjectKey,
+    pub waits_for: WaitsFor,
+}
+
+/// What a DaemonSet waits for. The end of each wait is an event that triggers a new plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// The claims must read the current generation of the spec.
+    Claims,
+    /// These nodes need their owner labels.
+    Labels(Vec<NodeName>),
+    /// A DaemonSet of the same name is being deleted.
+    Deletion,
+}

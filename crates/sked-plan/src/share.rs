@@ -1,0 +1,79 @@
+//! What the claims give one SchedExt: on how many nodes each of its parts runs, which nodes it
+//! lost to another SchedExt, and which nodes are excluded for everybody.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::eligibility::ExclusionReason;
+use crate::name::{NodeName, ObjectKey, Uid};
+
+/// How many nodes a list of examples names; the count beside it says how many there are.
+pub const EXAMPLES: usize = 10;
+
+/// One SchedExt's share of the nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// The generation of the spec that the claims read.
+    pub generation: i64,
+    /// The base (`None`) and each pool. A part is missing if another object has the name of its
+    /// DaemonSet: it claims no node.
+    pub parts: BTreeMap<Option<String>, PartShare>,
+    /// Pools that have no DaemonSet because its name would be that of another SchedExt.
+    pub yields: BTreeMap<String, ObjectKey>,
+    /// Nodes that it selects and another SchedExt owns.
+    pub lost: LostNodes,
+    /// Nodes that it selects and that no SchedExt may use.
+    pub excluded: ExcludedNodes,
+}
+
+/// The share of the base or of one pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartShare {
+    /// On how many nodes it should run.
+    pub nodes: usize,
+    /// Nodes whose owner label must be written before its DaemonSet may be created or changed:
+    /// another DaemonSet is or will be there, and this one as it is would not run there. The first
+    /// few.
+    pub waits_for: Vec<NodeName>,
+}
+
+/// Nodes that other SchedExts own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LostNodes {
+    pub count: usize,
+    /// The first few by name, each with its owner.
+    pub nodes: Vec<(NodeName, ObjectKey)>,
+}
+
+/// Nodes that no SchedExt may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExcludedNodes {
+    /// How many have a kernel without sched_ext.
+    pub unsupported: usize,
+    /// How many run a scheduler that sked did not start.
+    pub foreign: usize,
+    /// How many are labelled as quarantined.
+    pub quarantined: usize,
+    /// The first few by name, each with the reason.
+    pub nodes: Vec<(NodeName, ExclusionReason)>,
+}
+
+impl ExcludedNodes {
+    pub fn count(&self) -> usize {
+        self.unsupported + self.foreign + self.quarantined
+    }
+
+    pub(crate) fn add(&mut self, node: &NodeName, reason: &ExclusionReason) {
+        match reason {
+            ExclusionReason::Unsupported(_) => self.unsupported += 1,
+            ExclusionReason::Foreign(_) => self.foreign += 1,
+            ExclusionReason::Quarantined => self.quarantined += 1,
+        }
+        if self.nodes.len() < EXAMPLES {
+            self.nodes.push((node.clone(), reason.clone()));
+        }
+    }
+}
+
+/// The shares of all SchedExts, by uid.
+pub type Shares = BTreeMap<Uid, Arc<Share>>;

@@ -1,0 +1,90 @@
+//! Collects the issues of a SchedExt from its plan, failed writes, refused pods and pods' states.
+
+use schedkit_core::sanitize;
+use sked_api::Reason;
+
+use super::issue::{Issue, name_taken};
+use super::nodes::PlacedPod;
+use super::{failure, pods};
+use crate::live_daemonset::LiveDaemonSet;
+use crate::observed::{Observed, Refusal};
+use crate::part::{parts, uid};
+use crate::plan::{Outcome, Plan};
+
+/// Lost and excluded nodes are not among them: they are no failures.
+pub(super) fn issues(
+    observed: &Observed,
+    placed: &[PlacedPod<'_>],
+    plan: &Plan,
+    outcome: &Outcome,
+) -> Vec<Issue> {
+    let taken = plan
+        .taken
+        .iter()
+        .map(|taken| name_taken(&taken.key, &taken.by));
+    let failed = outcome.failure.iter().filter_map(failure::issue);
+    let spec = parts(&observed.schedext).take(1);
+    let spec = spec.filter_map(|part| part.watchdog().err());
+    let spec = spec.map(|_| {
+        let message = "spec.watchdogTimeout is not a time from 1s to 30s and is ignored: write it as \
+                       10s or 1500ms";
+        Issue::overall(Reason::InvalidSpec, message.to_owned())
+    });
+    let refused = observed
+        .refusals
+        .iter()
+        .filter_map(|one| refused(observed, one));
+    let pods = placed
+        .iter()
+        .filter_map(|placed| pods::issue(placed, observed.now));
+    let overall = taken.chain(failed).chain(spec).chain(refused);
+    overall.chain(pods).collect()
+}
+
+/// A refusal counts only while pods are missing, because the event outlives its cause.
+fn refused(observed: &Observed, refusal: &Refusal) -> Option<Issue> {
+    let ours = |live: &&std::sync::Arc<LiveDaemonSet>| live.uid == refusal.daemonset;
+    let live = observed.daemonsets.iter().find(ours)?;
+    if live.controller.as_ref() != Some(&uid(&observed.schedext)) {
+        return None;
+    }
+    let pods = observed.pods.iter();
+    let there = pods.filter(|pod| pod.daemonset == live.uid && !pod.deleting);
+    let there = i32::try_from(there.count()).unwrap_or(i32::MAX);
+    (there < live.desired).then(|| Issue {
+        since: Some(refusal.at),
+        ..Issue::overall(Reason::PodsRefused, refusal_message(live, refusal))
+    })
+}
+
+fn refusal_message(live: &LiveDaemonSet, refusal: &Refusal) -> String {
+    let cause = sanitize::brief(&stable_text(&refusal.message));
+    let namespace = &live.key.namespace;
+    let remedy = if refusal.message.contains("PodSecurity") {
+        format!(
+            "schedulers are privileged: label the namespace {namespace} \
+             pod-security.kubernetes.io/enforce=privileged, or move the SchedExt to a namespace that \
+             has this label"
+        )
+    } else if refusal.message.contains("exceeded quota") {
+        format!("raise the quota of the namespace {namespace}")
+    } else {
+        "see the events of the DaemonSet".to_owned()
+    };
+    format!(
+        "the cluster rejects pods of {}: {cause}; {remedy}",
+        live.key
+    )
+}
+
+/// The text without what differs between attempts (the pod's name, a prefix of combined events):
+/// otherwise every attempt would cause a status write.
+fn stable_text(message: &str) -> String {
+    let text = message.trim_start_matches("(combined from similar events): ");
+    let text = text.trim_start_matches("Error creating: ");
+    let named = text.strip_prefix("pods \"");
+    match named.and_then(|named| named.split_once('"')) {
+        Some((_, rest)) => format!("a pod{rest}"),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,183 @@
+//! Reconciles one SchedExt: observe → plan → check → apply → write status.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sked_plan::check::{Violation, check_plan};
+use sked_plan::plan::{Outcome, plan};
+use sked_plan::share::Shares;
+use sked_plan::status::status;
+use sked_plan::{ObjectKey, Observed};
+use tokio::sync::watch;
+use tracing::Instrument;
+
+use crate::error_chain::chain;
+use crate::manager::apply::{Applier, ApplyError};
+use crate::manager::counts;
+use crate::manager::images::MinKernels;
+use crate::manager::metrics::{Metrics, ReconcileResult};
+use crate::manager::observe::{Observation, Sources, observe};
+use crate::manager::queue::Queue;
+use crate::manager::status_writer::{StatusWriteError, StatusWriter};
+use crate::manager::stores::Stores;
+use crate::manager::wake::GATHER;
+use crate::manager::worker;
+use crate::manager::write_error::Retry;
+use crate::stop::Stop;
+
+pub(crate) struct Controller {
+    pub(crate) stores: Arc<Stores>,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) shares: watch::Receiver<Arc<Shares>>,
+    pub(crate) min_kernels: Arc<MinKernels>,
+    pub(crate) applier: Applier,
+    pub(crate) status_writer: StatusWriter,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+/// When to reconcile again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// When something changes.
+    OnChange,
+    /// After a moment, when the writes have had their effect.
+    AfterWrite,
+    /// After this long, at the next deadline.
+    After(Duration),
+}
+
+/// Why a reconciliation failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    #[error(transparent)]
+    Report(#[from] StatusWriteError),
+    #[error("the plan breaks a rule and is not executed; this is a bug, please report it: {0:?}")]
+    Violations(Vec<Violation>),
+}
+
+impl Error {
+    pub(crate) fn retry(&self) -> Retry {
+        match self {
+            Self::Apply(error) => error.source.retry(),
+            Self::Report(error) => error.source.retry(),
+            Self::Violations(_) => Retry::Backoff,
+        }
+    }
+
+    /// A short reason for logs.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Apply(error) => error.source.reason(),
+            Self::Report(error) => error.source.reason(),
+            Self::Violations(_) => "PlanViolation",
+        }
+    }
+}
+
+fn next(observed: &Observed) -> Next {
+    let due = sked_plan::status::due(observed);
+    let wait = due.and_then(|due| Duration::try_from(due.duration_since(observed.now)).ok());
+    wait.map_or(Next::OnChange, Next::After)
+}
+
+impl Controller {
+    /// Reconciles several SchedExts concurrently until a stop is requested.
+    pub(crate) async fn run(self: Arc<Self>, concurrency: NonZeroUsize, stop: Stop) {
+        let queue = Arc::clone(&self.queue);
+        let work = move |key: ObjectKey| {
+            let this = Arc::clone(&self);
+            let span = tracing::info_span!("reconcile", schedext = %key);
+            async move { this.work(&key).await }.instrument(span)
+        };
+        worker::run(&queue, concurrency, stop, work).await;
+    }
+
+    async fn work(&self, key: &ObjectKey) {
+        let begin = Instant::now();
+        let result = self.reconcile(key).await;
+        let outcome = match &result {
+            Ok(Next::OnChange) => ReconcileResult::success,
+            Ok(Next::AfterWrite | Next::After(_)) => ReconcileResult::requeue_after,
+            Err(_) => ReconcileResult::error,
+        };
+        self.metrics.reconciled(outcome, begin.elapsed());
+        match result {
+            Ok(next) => {
+                self.queue.succeeded(key);
+                match next {
+                    Next::OnChange => {}
+                    Next::AfterWrite => self.queue.after(key, GATHER),
+                    Next::After(delay) => self.queue.after(key, delay),
+                }
+            }
+            Err(error) => self.failed(key, &error),
+        }
+        self.queue.done(key);
+    }
+
+    async fn reconcile(&self, key: &ObjectKey) -> Result<Next, Error> {
+        let observed = match self.observe(key) {
+            Observation::Gone | Observation::Unclaimed => return Ok(Next::OnChange),
+            Observation::Unreadable(unreadable) => {
+                self.status_writer.write_unreadable(&unreadable).await?;
+                return Ok(Next::OnChange);
+            }
+            Observation::Complete(observed) => observed,
+        };
+        let plan = plan(&observed);
+        let violations = check_plan(&observed, &plan);
+        if !violations.is_empty() {
+            return Err(Error::Violations(violations));
+        }
+        let failed = match self.applier.apply(&plan.steps).await {
+            Ok(0) => None,
+            // The effect of the writes shows in a moment: waiting for it makes one status write of two.
+            Ok(_) => return Ok(Next::AfterWrite),
+            Err(error) if error.source.retry() == Retry::Backoff => Some(error),
+            Err(error) => return Err(error.into()),
+        };
+        let outcome = Outcome {
+            failure: failed.as_ref().map(ApplyError::failure),
+        };
+        let status = status(&observed, &plan, &outcome);
+        self.status_writer
+            .write_status(&observed.schedext, &status)
+            .await?;
+        let before = observed.schedext.status.as_ref();
+        self.metrics
+            .ejected(key, counts::newly_ejected(before, &status));
+        match failed {
+            Some(error) => Err(error.into()),
+            None => Ok(next(&observed)),
+        }
+    }
+
+    fn observe(&self, key: &ObjectKey) -> Observation {
+        let shares = Arc::clone(&self.shares.borrow());
+        let sources = Sources {
+            stores: &self.stores,
+            shares: &shares,
+            min_kernels: &self.min_kernels,
+            applier: &self.applier,
+        };
+        observe(&sources, key)
+    }
+
+    fn failed(&self, key: &ObjectKey, error: &Error) {
+        let reason = error.reason();
+        match error.retry() {
+            Retry::Never => tracing::info!(reason, "{}", chain(error)),
+            Retry::After(delay) => {
+                tracing::debug!(reason, "{}", chain(error));
+                self.queue.after(key, delay);
+            }
+            Retry::Backoff => {
+                let again_in = self.queue.failed(key);
+                tracing::warn!(reason, ?again_in, "{}", chain(error));
+            }
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! The manager's metrics. Names and labels that controller-runtime, client-go or Prometheus' client
+//! libraries have too mean the same as there, so that existing dashboards and alerts work; our own
+//! begin with `sked_`.
+
+mod process;
+mod queue;
+mod requests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Error;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use sked_plan::ObjectKey;
+
+use crate::client::FinishedRequest;
+
+use process::Process;
+use queue::QueueGauges;
+use requests::RequestMetrics;
+
+pub(crate) use queue::{QueueMetrics, QueueSnapshot};
+
+const CONTROLLER: &str = "schedext";
+
+/// Durations of reconciliations in seconds: from nothing to write up to an API server that hangs.
+const BUCKETS: [f64; 12] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
+];
+
+/// The result of a reconciliation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[expect(non_camel_case_types, reason = "the names are the label's values")]
+pub(crate) enum ReconcileResult {
+    success,
+    error,
+    requeue_after,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfController {
+    controller: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfResult {
+    controller: &'static str,
+    result: ReconcileResult,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfLease {
+    name: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfState {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfSchedExt {
+    namespace: String,
+    schedext: String,
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfName {
+    namespace: String,
+    schedext: String,
+}
+
+/// The number of nodes of a SchedExt in one state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodesOf {
+    pub(crate) namespace: String,
+    pub(crate) schedext: String,
+    pub(crate) state: &'static str,
+    pub(crate) count: i64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    results: Family<OfResult, Counter>,
+    errors: Counter,
+    durations: Family<OfController, Histogram>,
+    queue: QueueMetrics,
+    queue_gauges: QueueGauges,
+    requests: RequestMetrics,
+    leader: Family<OfLease, Gauge>,
+    schedexts: Family<OfState, Gauge>,
+    nodes: Family<OfState, Gauge>,
+    nodes_of: Family<OfSchedExt, Gauge>,
+    ejections: Family<OfName, Counter>,
+    /// Only of SchedExts that had one.
+    ejected: Mutex<BTreeMap<ObjectKey, u64>>,
+}
+
+/// Values that are computed at each scrape.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Snapshot {
+    pub(crate) queue: QueueSnapshot,
+    pub(crate) schedexts: Vec<(&'static str, usize)>,
+    pub(crate) nodes: Vec<(&'static str, usize)>,
+    pub(crate) nodes_of: Vec<NodesOf>,
+    /// All SchedExts.
+    pub(crate) names: BTreeSet<ObjectKey>,
+}
+
+impl Metrics {
+    /// The registry appends `_total` to the names of counters.
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::default();
+        let results = Family::default();
+        let durations =
+            Family::<OfController, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
+        let leader = Family::default();
+        let schedexts = Family::default();
+        let nodes = Family::default();
+        let nodes_of = Family::default();
+        let ejections = Family::default();
+        registry.register(
+            "controller_runtime_reconcile",
+            "Reconciliations by result",
+            results.clone(),
+        );
+        registry.register(
+            "controller_runtime_reconcile_time_seconds",
+            "How long reconciliations took",
+            durations.clone(),
+        );
+        let errors = Family::<OfController, Counter>::default();
+        registry.register(
+            "controller_runtime_reconcile_errors",
+            "Reconciliations that failed",
+            errors.clone(),
+        );
+        let (queue, queue_gauges) = queue::register(&mut registry, CONTROLLER);
+        let requests = RequestMetrics::register(&mut registry);
+        registry.register_collector(Box::new(Process::new()));
+        registry.register(
+            "leader_election_master_status",
+            "Whether this manager is the leader",
+            leader.clone(),
+        );
+        registry.register("sked_schedexts", "SchedExts by state", schedexts.clone());
+        registry.register("sked_nodes", "Nodes by state", nodes.clone());
+        registry.register(
+            "sked_schedext_nodes",
+            "Nodes of a SchedExt by state",
+            nodes_of.clone(),
+        );
+        registry.register(
+            "sked_ejections",
+            "How often a kernel ejected the scheduler",
+            ejections.clone(),
+        );
+        for result in [
+            ReconcileResult::success,
+            ReconcileResult::error,
+            ReconcileResult::requeue_after,
+        ] {
+            drop(results.get_or_create(&of_result(result)));
+        }
+        Self {
+            registry,
+            results,
+            errors: errors.get_or_create(&OF_CONTROLLER).clone(),
+            durations,
+            queue,
+            queue_gauges,
+            requests,
+            leader,
+            schedexts,
+            nodes,
+            nodes_of,
+            ejections,
+            ejected: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn reconciled(&self, result: ReconcileResult, took: Duration) {
+        self.results.get_or_create(&of_result(result)).inc();
+        if result == ReconcileResult::error {
+            self.errors.inc();
+        }
+        let durations = self.durations.get_or_create(&OF_CONTROLLER);
+        durations.observe(took.as_secs_f64());
+    }
+
+    /// What the SchedExts' queue records.
+    pub(crate) fn queue(&self) -> QueueMetrics {
+        self.queue.clone()
+    }
+
+    pub(crate) fn request(&self, request: &FinishedRequest<'_>) {
+        self.requests.count(request);
+    }
+
+    pub(crate) fn leader(&self, lease: &'static str, is_leader: bool) {
+        let lease = OfLease { name: lease };
+        self.leader.get_or_create(&lease).set(i64::from(is_leader));
+    }
+
+    /// This many kernels ejected a SchedExt's scheduler.
+    pub(crate) fn ejected(&self, key: &ObjectKey, times: u64) {
+        if times > 0 {
+            let mut ejected = self.ejected.lock().unwrap_or_else(PoisonError::into_inner);
+            *ejected.entry(key.clone()).or_default() += times;
+        }
+    }
+
+    /// In the OpenMetrics text format.
+    pub(crate) fn text(&self, snapshot: &Snapshot) -> Result<String, Error> {
+        let Snapshot {
+            queue,
+            schedexts,
+            nodes,
+            nodes_of,
+            names,
+        } = snapshot;
+        // Locked until the end: of two concurrent scrapes one would clear what the other has set.
+        let mut ejected = self.ejected.lock().unwrap_or_else(PoisonError::into_inner);
+        self.queue_gauges.set(queue);
+        for (family, counts) in [(&self.schedexts, schedexts), (&self.nodes, nodes)] {
+            for (state, count) in counts {
+                family.get_or_create(&OfState { state }).set(gauge(*count));
+            }
+        }
+        // A deleted SchedExt must not keep its series.
+        self.nodes_of.clear();
+        for one in nodes_of {
+            let of = OfSchedExt {
+                namespace: one.namespace.clone(),
+                schedext: one.schedext.clone(),
+                state: one.state,
+            };
+            self.nodes_of.get_or_create(&of).set(one.count);
+        }
+        ejected.retain(|key, _| names.contains(key));
+        self.ejections.clear();
+        // Also those without ejections: a rate needs the zero before the first one.
+        for key in names {
+            let of = OfName {
+                namespace: key.namespace.clone(),
+                schedext: key.name.clone(),
+            };
+            let times = ejected.get(key).copied().unwrap_or_default();
+            self.ejections.get_or_create(&of).inc_by(times);
+        }
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+const OF_CONTROLLER: OfController = OfController {
+    controller: CONTROLLER,
+};
+
+fn of_result(result: ReconcileResult) -> OfResult {
+    OfResult {
+        controller: CONTROLLER,
+        result,
+    }
+}
+
+fn gauge(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::promql;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey {
+            namespace: "here".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    fn snapshot() -> Snapshot {
+        Snapshot {
+            queue: QueueSnapshot {
+                depth: 7,
+                unfinished_work: Duration::from_millis(2500),
+                longest_running: Duration::from_secs(2),
+            },
+            schedexts: vec![("ready", 2)],
+            nodes: vec![("free", 5)],
+            nodes_of: vec![NodesOf {
+                namespace: "here".to_owned(),
+                schedext: "one".to_owned(),
+                state: "attached",
+                count: 4,
+            }],
+            names: [key("one"), key("two")].into(),
+        }
+    }
+
+    #[test]
+    fn names_and_labels_are_those_of_existing_dashboards() {
+        let metrics = Metrics::new();
+        metrics.reconciled(ReconcileResult::success, Duration::from_millis(3));
+        metrics.reconciled(ReconcileResult::error, Duration::from_millis(3));
+        metrics.leader("b4c95cb3.schedkit.io", true);
+        metrics.ejected(&key("one"), 2);
+        metrics.queue().adds.inc_by(3);
+        metrics.queue().retries.inc();
+        metrics.queue().queue_duration.observe(0.001);
+        metrics.queue().work_duration.observe(0.25);
+        for (method, status) in [("GET", Some(200)), ("GET", Some(200)), ("PUT", None)] {
+            metrics.request(&FinishedRequest {
+                method,
+                host: "10.0.0.1:443",
+                status,
+            });
+        }
+        let text = metrics.text(&snapshot()).unwrap();
+        for line in [
+            r#"controller_runtime_reconcile_total{controller="schedext",result="success"} 1"#,
+            r#"controller_runtime_reconcile_total{controller="schedext",result="error"} 1"#,
+            r#"controller_runtime_reconcile_total{controller="schedext",result="requeue_after"} 0"#,
+            r#"controller_runtime_reconcile_time_seconds_count{controller="schedext"} 2"#,
+            r#"controller_runtime_reconcile_time_seconds_bucket{le="0.005",controller="schedext"} 2"#,
+            r#"controller_runtime_reconcile_errors_total{controller="schedext"} 1"#,
+            r#"workqueue_depth{name="schedext",controller="schedext"} 7"#,
+            r#"workqueue_adds_total{name="schedext",controller="schedext"} 3"#,
+            r#"workqueue_retries_total{name="schedext",controller="schedext"} 1"#,
+            r#"workqueue_queue_duration_seconds_count{name="schedext",controller="schedext"} 1"#,
+            r#"workqueue_work_duration_seconds_sum{name="schedext",controller="schedext"} 0.25"#,
+            r#"workqueue_unfinished_work_seconds{name="schedext",controller="schedext"} 2.5"#,
+            r#"workqueue_longest_running_processor_seconds{name="schedext",controller="schedext"} 2.0"#,
+            r#"rest_client_requests_total{code="200",method="GET",host="10.0.0.1:443"} 2"#,
+            r#"rest_client_requests_total{code="<error>",method="PUT",host="10.0.0.1:443"} 1"#,
+            r#"leader_election_master_status{name="b4c95cb3.schedkit.io"} 1"#,
+            r#"sked_schedexts{state="ready"} 2"#,
+            r#"sked_nodes{state="free"} 5"#,
+            r#"sked_schedext_nodes{namespace="here",schedext="one",state="attached"} 4"#,
+            r#"sked_ejections_total{namespace="here",schedext="one"} 2"#,
+            r#"sked_ejections_total{namespace="here",schedext="two"} 0"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn ejections_add_up_and_are_removed_with_their_schedext() {
+        let metrics = Metrics::new();
+        let counted = |names: &[&str]| {
+            let names = names.iter().map(|name| key(name)).collect();
+            let snapshot = Snapshot {
+                names,
+                ..Snapshot::default()
+            };
+            let text = metrics.text(&snapshot).unwrap();
+            let lines = text.lines();
+            let counts = lines.filter(|line| line.starts_with("sked_ejections_total"));
+            counts
+                .filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(counted(&["one"]), [0]);
+        metrics.ejected(&key("one"), 2);
+        metrics.ejected(&key("one"), 0);
+        metrics.ejected(&key("one"), 1);
+        // A scrape does not change the count.
+        assert_eq!(counted(&["one"]), [3]);
+        assert_eq!(counted(&["one"]), [3]);
+        assert_eq!(counted(&[]), Vec::<u64>::new());
+        assert_eq!(counted(&["one"]), [0], "another SchedExt of that name");
+    }
+
+    #[test]
+    fn alerts_and_dashboard_use_metrics_that_exist() {
+        let metrics = Metrics::new();
+        metrics.leader("b4c95cb3.schedkit.io", true);
+        metrics.reconciled(ReconcileResult::success, Duration::from_millis(3));
+        let exported = promql::exported(&metrics.text(&snapshot()).unwrap());
+        let used = promql::used_of_manager();
+        assert!(used.len() >= 8, "{used:?}");
+        for name in used {
+            assert!(exported.contains(&name), "{name} is not in {exported:?}");
+        }
+    }
+}

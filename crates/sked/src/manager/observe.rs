@@ -1,0 +1,207 @@
+//! Builds the planner's input from the stores. It reads the clock, so that the planner need not.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use schedkit_core::KernelRelease;
+use sked_api::SchedExt;
+use sked_plan::eligibility::{Eligibility, eligibility};
+use sked_plan::kernel_state::{KernelState, UnknownReason, kernel_state};
+use sked_plan::learned_names::LearnedNames;
+use sked_plan::observed::Refusal;
+use sked_plan::part::{parts, uid};
+use sked_plan::share::Shares;
+use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed};
+
+use crate::manager::apply::Applier;
+use crate::manager::images::MinKernels;
+use crate::manager::stores::{SchedExtEntry, Stores, Unreadable, node_key};
+
+/// What the stores have about one SchedExt.
+#[derive(Debug)]
+pub(crate) enum Observation {
+    /// It does not exist or is being deleted: the garbage collector does the rest.
+    Gone,
+    /// The claims have not computed its share yet; they queue it when they have.
+    Unclaimed,
+    /// Its spec cannot be parsed.
+    Unreadable(Unreadable),
+    Complete(Box<Observed>),
+}
+
+/// Where [`observe`] reads from.
+pub(crate) struct Sources<'a> {
+    pub(crate) stores: &'a Stores,
+    pub(crate) shares: &'a Shares,
+    pub(crate) min_kernels: &'a MinKernels,
+    pub(crate) applier: &'a Applier,
+}
+
+pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
+    let Sources {
+        stores,
+        shares,
+        min_kernels,
+        applier,
+    } = *sources;
+    let seen = stores.schedexts.get(key);
+    let schedext = match seen.as_deref() {
+        None => return Observation::Gone,
+        Some(SchedExtEntry::Unreadable(unreadable)) => {
+            return Observation::Unreadable(unreadable.clone());
+        }
+        Some(SchedExtEntry::Read { schedext, .. }) => Arc::clone(schedext),
+    };
+    if schedext.metadata.deletion_timestamp.is_some() {
+        return Observation::Gone;
+    }
+    let Some(share) = shares.get(&uid(&schedext)).cloned() else {
+        return Observation::Unclaimed;
+    };
+    let daemonsets = daemonsets(stores, &schedext);
+    let ours = || {
+        let uid = Some(uid(&schedext));
+        daemonsets.iter().filter(move |live| live.controller == uid)
+    };
+    let pods: Vec<_> = ours()
+        .flat_map(|live| stores.pods.group(&live.uid))
+        .collect();
+    let nodes = pods.iter().filter_map(|pod| pod.node.clone());
+    let kernels = nodes.map(|node| (node.clone(), kernel_of(stores, &node)));
+    let kernels: BTreeMap<_, _> = kernels.collect();
+    let min_kernels = min_kernels.of(&schedext);
+    Observation::Complete(Box::new(Observed {
+        releases: match min_kernels.is_empty() {
+            true => BTreeMap::new(),
+            false => releases(stores, &kernels),
+        },
+        min_kernels,
+        kernels,
+        pods,
+        futile: applier.futile_replaces(ours().map(|live| &**live)),
+        refusals: ours().filter_map(|live| refusal(stores, live)).collect(),
+        daemonsets,
+        share,
+        schedext,
+        now: Timestamp::now(),
+    }))
+}
+
+/// The releases of those kernels that have a trusted report.
+fn releases(
+    stores: &Stores,
+    kernels: &BTreeMap<NodeName, KernelState>,
+) -> BTreeMap<NodeName, KernelRelease> {
+    let known = kernels
+        .iter()
+        .filter(|(_, kernel)| !matches!(kernel, KernelState::Unknown(_)));
+    let release = |node: &NodeName| {
+        let seen = stores.reports.get(&node_key(node))?;
+        seen.report.release.as_ref()?.parse().ok()
+    };
+    known
+        .filter_map(|(node, _)| Some((node.clone(), release(node)?)))
+        .collect()
+}
+
+pub(crate) fn kernel_of(stores: &Stores, node: &NodeName) -> KernelState {
+    let key = node_key(node);
+    let Some(known) = stores.nodes.get(&key) else {
+        return KernelState::Unknown(UnknownReason::NoReport);
+    };
+    let seen = stores.reports.get(&key);
+    let report = seen.as_ref().map(|seen| &seen.report);
+    let ready = stores.agents.on(node).iter().any(|agent| agent.ready);
+    kernel_state(&known, report, ready)
+}
+
+/// The learned scheduler names of a pod's DaemonSet.
+pub(crate) fn names_for(stores: &Stores, pod: &LivePod) -> LearnedNames {
+    let mut names = LearnedNames::default();
+    for live in stores.daemonsets.group(&pod.daemonset) {
+        learn(stores, &live, &mut names);
+    }
+    names
+}
+
+/// A node as it is at this moment.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeView {
+    pub(crate) node: Arc<Node>,
+    /// `None` while its kernel is unknown.
+    pub(crate) eligibility: Option<Eligibility>,
+    /// Whether any pod of ours is or will be there.
+    pub(crate) has_pods: bool,
+}
+
+/// The eligibility of all nodes, not debounced; see [`crate::manager::claims`].
+pub(crate) fn node_views(stores: &Stores) -> Vec<NodeView> {
+    let mut names = LearnedNames::default();
+    for live in stores.daemonsets.all() {
+        learn(stores, &live, &mut names);
+    }
+    let eligibility = |node: Arc<Node>| {
+        let pods = stores.pods.on(&node.name);
+        let has_pods = !pods.is_empty();
+        let pods = pods.iter().map(|pod| (&**pod, names.of(pod).cloned()));
+        NodeView {
+            eligibility: eligibility(&kernel_of(stores, &node.name), pods),
+            node,
+            has_pods,
+        }
+    };
+    stores.nodes.all().into_iter().map(eligibility).collect()
+}
+
+fn learn(stores: &Stores, live: &LiveDaemonSet, names: &mut LearnedNames) {
+    let Some(controller) = &live.controller else {
+        return;
+    };
+    for seen in stores.schedexts.group(controller) {
+        if let Some(schedext) = seen.schedext() {
+            names.add(schedext, std::iter::once(live));
+        }
+    }
+}
+
+pub(crate) fn fleet(stores: &Stores, eligibility: BTreeMap<NodeName, Eligibility>) -> Fleet {
+    let seen = stores.schedexts.all();
+    let schedexts: Vec<_> = seen
+        .iter()
+        .filter_map(|seen| seen.schedext().cloned())
+        .collect();
+    let needed: HashSet<_> = schedexts
+        .iter()
+        .flat_map(|schedext| parts(schedext).map(|part| part.key()))
+        .collect();
+    let mut daemonsets = stores.daemonsets.all();
+    daemonsets.retain(|live| live.controller.is_some() || needed.contains(&live.key));
+    Fleet {
+        schedexts,
+        daemonsets,
+        nodes: stores.nodes.all(),
+        pods: stores.pods.all(),
+        eligibility,
+    }
+}
+
+/// Those that the SchedExt controls, and those whose names it needs.
+fn daemonsets(stores: &Stores, schedext: &SchedExt) -> Vec<Arc<LiveDaemonSet>> {
+    let mut found = stores.daemonsets.group(&uid(schedext));
+    for part in parts(schedext) {
+        if let Some(live) = stores.daemonsets.get(&part.key())
+            && !found.iter().any(|known| known.uid == live.uid)
+        {
+            found.push(live);
+        }
+    }
+    found
+}
+
+/// The latest refusal of a DaemonSet's pods.
+fn refusal(stores: &Stores, live: &LiveDaemonSet) -> Option<Refusal> {
+    let seen = stores.refusals.group(&live.uid);
+    let latest = seen.iter().max_by_key(|seen| seen.refusal.at)?;
+    Some(latest.refusal.clone())
+}

@@ -1,0 +1,220 @@
+//! Decides what must be reconciled again after a change of a store. The stores call it for every
+//! change; it decides nothing else.
+//!
+//! Changes by people and by other SchedExts are handled at once. Changes of pods and counters are
+//! gathered for a moment, so that a roll-out over many nodes is not one status write per node.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sked_plan::{LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Uid};
+use tokio::sync::Notify;
+
+use crate::manager::queue::Queue;
+use crate::manager::stores::{
+    AgentPod, Change, RefusalEvent, ReportOfNode, SchedExtEntry, Source, Store, Stored, Stores,
+};
+
+/// How long changes of pods and counters are gathered.
+pub(crate) const GATHER: Duration = Duration::from_millis(300);
+
+pub(crate) struct Wake {
+    pub(crate) stores: Arc<Stores>,
+    pub(crate) queue: Arc<Queue>,
+    /// Triggers [`crate::manager::claims`].
+    pub(crate) claims: Arc<Notify>,
+    /// The pods for [`crate::manager::gates`].
+    pub(crate) gates: Arc<Queue>,
+    /// Triggers [`crate::manager::images`].
+    pub(crate) images: Arc<Notify>,
+}
+
+impl Wake {
+    /// Makes every store report its changes here. Stores and `Wake` refer to each other; both live
+    /// as long as the process.
+    pub(crate) fn listen_to_stores(self) {
+        fn connect<T: Stored>(
+            wake: &Arc<Wake>,
+            store: impl Fn(&Stores) -> &Store<T>,
+            handle: fn(&Wake, &Change<T>),
+        ) {
+            let listener = Arc::clone(wake);
+            store(&wake.stores).listen(move |change| handle(&listener, change));
+        }
+        let wake = Arc::new(self);
+        connect(&wake, |stores| &stores.schedexts, Self::schedext);
+        connect(&wake, |stores| &stores.daemonsets, Self::daemonset);
+        connect(&wake, |stores| &stores.pods, Self::pod);
+        connect(&wake, |stores| &stores.refusals, Self::refusal);
+        connect(&wake, |stores| &stores.nodes, Self::node);
+        connect(&wake, |stores| &stores.reports, Self::report);
+        connect(&wake, |stores| &stores.agents, Self::agent);
+    }
+
+    /// Whoever wrote a status has just reconciled the SchedExt.
+    fn schedext(&self, change: &Change<SchedExtEntry>) {
+        let spec = |seen: &Option<Arc<SchedExtEntry>>| {
+            let seen = seen.as_ref()?;
+            let meta = &seen.schedext()?.metadata;
+            Some((
+                meta.uid.clone(),
+                meta.generation,
+                meta.deletion_timestamp.is_some(),
+            ))
+        };
+        let spec_changed = spec(&change.old) != spec(&change.new);
+        if spec_changed {
+            self.claims.notify_one();
+            self.images.notify_one();
+        }
+        if change.new.is_some() {
+            if spec_changed || change.source == Source::Watch {
+                self.queue.now(&change.key);
+            }
+        } else {
+            self.queue.succeeded(&change.key);
+        }
+        if change.old.is_none() || change.new.is_none() {
+            self.wake_by_name(&change.key);
+        }
+    }
+
+    /// After an own write the controller requeues the SchedExt by itself, once the write has had
+    /// its effect.
+    fn daemonset(&self, change: &Change<LiveDaemonSet>) {
+        let spec = |live: &Option<Arc<LiveDaemonSet>>| {
+            let live = live.as_ref()?;
+            let spec = (live.uid.clone(), live.shape, live.controller.clone());
+            Some((spec, live.placement.clone(), live.deleting))
+        };
+        let owners = [&change.old, &change.new].map(|live| live.as_ref()?.controller.clone());
+        if spec(&change.old) == spec(&change.new) {
+            return owners.iter().flatten().for_each(|uid| self.soon(uid));
+        }
+        self.claims.notify_one();
+        if change.source == Source::OwnWrite {
+            return;
+        }
+        for uid in owners.iter().flatten() {
+            for key in self.keys(uid) {
+                self.queue.now(&key);
+            }
+        }
+        self.wake_by_name(&change.key);
+    }
+
+    /// The response to a gate write may contain other changes, which the watch does not report again.
+    fn pod(&self, change: &Change<LivePod>) {
+        if change.source == Source::OwnWrite && only_the_gate_changed(change) {
+            return;
+        }
+        // Whether an attached scheduler is ours also depends on the container's start.
+        let place = |pod: &Option<Arc<LivePod>>| {
+            let pod = pod.as_ref()?;
+            let place = (pod.daemonset.clone(), pod.node.clone(), pod.deleting);
+            Some((place, pod.started, pod.last_exit.is_some()))
+        };
+        if place(&change.old) != place(&change.new) {
+            self.claims.notify_one();
+        }
+        if change.new.is_some() {
+            self.gates.now(&change.key);
+        }
+        if let Some(pod) = change.new.as_ref().or(change.old.as_ref()) {
+            self.wake_controller(&pod.daemonset);
+        }
+    }
+
+    fn refusal(&self, change: &Change<RefusalEvent>) {
+        if let Some(seen) = change.new.as_ref().or(change.old.as_ref()) {
+            self.wake_controller(&seen.refusal.daemonset);
+        }
+    }
+
+    /// After its own label writes the claims loop runs again by itself.
+    fn node(&self, change: &Change<Node>) {
+        if change.source == Source::Watch {
+            self.claims.notify_one();
+        }
+        let boot = |node: &Option<Arc<Node>>| {
+            let node = node.as_ref()?;
+            Some((node.uid.clone(), node.boot_id.clone()))
+        };
+        if boot(&change.old) != boot(&change.new)
+            && let Some(node) = change.new.as_ref().or(change.old.as_ref())
+        {
+            self.kernel(&node.name);
+        }
+    }
+
+    fn report(&self, change: &Change<ReportOfNode>) {
+        if let Some(seen) = change.new.as_ref().or(change.old.as_ref()) {
+            self.kernel(&seen.node);
+        }
+    }
+
+    fn agent(&self, change: &Change<AgentPod>) {
+        for seen in [&change.old, &change.new].into_iter().flatten() {
+            self.kernel(&seen.node);
+        }
+    }
+
+    /// The kernel state of a node changed: the gates of its pods are updated at once, and so are
+    /// their SchedExts unless they were reconciled a moment ago.
+    fn kernel(&self, node: &NodeName) {
+        self.claims.notify_one();
+        for pod in self.stores.pods.on(node) {
+            self.gates.now(&pod.key);
+            for live in self.stores.daemonsets.group(&pod.daemonset) {
+                for key in live.controller.iter().flat_map(|uid| self.keys(uid)) {
+                    self.queue.soon(&key, Duration::ZERO);
+                }
+            }
+        }
+    }
+
+    /// The SchedExts that may need a DaemonSet of this name: the one of that name, and one whose
+    /// pool would have it.
+    fn wake_by_name(&self, key: &ObjectKey) {
+        let ends = key.name.match_indices('-').map(|(end, _)| end);
+        for end in ends.chain([key.name.len()]) {
+            let schedext = ObjectKey {
+                namespace: key.namespace.clone(),
+                name: key.name[..end].to_owned(),
+            };
+            if self.stores.schedexts.get(&schedext).is_some() {
+                self.queue.now(&schedext);
+            }
+        }
+    }
+
+    fn wake_controller(&self, daemonset: &Uid) {
+        // A pod refers to its DaemonSet, not to its SchedExt.
+        for live in self.stores.daemonsets.group(daemonset) {
+            live.controller.iter().for_each(|uid| self.soon(uid));
+        }
+    }
+
+    fn soon(&self, schedext: &Uid) {
+        for key in self.keys(schedext) {
+            self.queue.soon(&key, GATHER);
+        }
+    }
+
+    fn keys(&self, schedext: &Uid) -> Vec<ObjectKey> {
+        let found = self.stores.schedexts.group(schedext);
+        found.iter().map(|seen| seen.key()).collect()
+    }
+}
+
+fn only_the_gate_changed(change: &Change<LivePod>) -> bool {
+    let (Some(old), Some(new)) = (&change.old, &change.new) else {
+        return false;
+    };
+    let gate = old.gate.clone();
+    **old
+        == LivePod {
+            gate,
+            ..LivePod::clone(new)
+        }
+}

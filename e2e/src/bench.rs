@@ -1,0 +1,6 @@
+//! What the measurements in `e2e/benches` share: a control plane asked through kube's client, the
+//! operator under measurement, and figures with their limits.
+
+pub mod cluster;
+pub mod figures;
+pub mod operator;

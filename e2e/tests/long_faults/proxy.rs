@@ -1,0 +1,147 @@
+//! An HTTP proxy before the API server that injects faults: errors instead of answers, watches that
+//! break off, no API server at all.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use futures::StreamExt;
+use http::{Method, StatusCode};
+use kube::Client;
+use serde_json::json;
+
+use crate::cluster::Cluster;
+use testkit::seed::Seed;
+
+/// In percent of requests.
+#[derive(Clone, Copy)]
+pub(crate) struct Faults {
+    errors: u64,
+    broken_watches: u64,
+    away: bool,
+}
+
+impl Faults {
+    pub(crate) const MANY: Self = Self {
+        errors: 25,
+        broken_watches: 50,
+        away: false,
+    };
+    pub(crate) const AWAY: Self = Self {
+        errors: 0,
+        broken_watches: 0,
+        away: true,
+    };
+}
+
+#[derive(Clone)]
+pub(crate) struct Proxy {
+    client: Client,
+    faults: Arc<Mutex<Faults>>,
+    seed: Arc<Mutex<Seed>>,
+    injected: Arc<AtomicUsize>,
+    port: u16,
+}
+
+impl Proxy {
+    pub(crate) async fn start(client: &Client) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let proxy = Self {
+            client: client.clone(),
+            faults: Arc::new(Mutex::new(Faults::AWAY)),
+            seed: Arc::new(Mutex::new(Seed::from_environment())),
+            injected: Arc::default(),
+            port: listener.local_addr().unwrap().port(),
+        };
+        let router = Router::new().fallback(forward).with_state(proxy.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        proxy
+    }
+
+    pub(crate) fn inject(&self, faults: Faults) {
+        *self.faults.lock().unwrap() = faults;
+    }
+
+    pub(crate) fn injected(&self) -> usize {
+        self.injected.load(Ordering::Relaxed)
+    }
+
+    /// A kubeconfig that goes through this proxy.
+    pub(crate) fn kubeconfig(&self, cluster: &Cluster) -> PathBuf {
+        let path = cluster.file("proxy.kubeconfig");
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "proxy",
+            "clusters": [{"name": "proxy", "cluster": {"server": format!("http://127.0.0.1:{}", self.port)}}],
+            "users": [{"name": "proxy", "user": {}}],
+            "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "proxy"}}],
+        });
+        std::fs::write(&path, config.to_string()).unwrap();
+        path
+    }
+
+    fn below(&self, end: u64) -> u64 {
+        self.seed.lock().unwrap().below(end)
+    }
+
+    fn count(&self) {
+        self.injected.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+async fn forward(State(proxy): State<Proxy>, request: Request) -> Response {
+    let faults = *proxy.faults.lock().unwrap();
+    if faults.away {
+        proxy.count();
+        return failure(StatusCode::SERVICE_UNAVAILABLE);
+    }
+    let watch = request
+        .uri()
+        .query()
+        .is_some_and(|query| query.contains("watch=true"));
+    if !watch && proxy.below(100) < faults.errors {
+        proxy.count();
+        let read = request.method() == Method::GET;
+        let codes = [
+            StatusCode::INTERNAL_SERVER_ERROR,
+            StatusCode::TOO_MANY_REQUESTS,
+            StatusCode::CONFLICT,
+        ];
+        return failure(codes[proxy.below(if read { 2 } else { 3 }) as usize]);
+    }
+    let (parts, body) = request.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, 1 << 22).await else {
+        return failure(StatusCode::BAD_REQUEST);
+    };
+    let request = http::Request::from_parts(parts, kube::client::Body::from(body.to_vec()));
+    let Ok(answer) = proxy.client.send(request).await else {
+        return failure(StatusCode::BAD_GATEWAY);
+    };
+    let (parts, body) = answer.into_parts();
+    let body = Body::new(body);
+    if watch && proxy.below(100) < faults.broken_watches {
+        proxy.count();
+        let life = Duration::from_millis(proxy.below(3000));
+        let pieces = body.into_data_stream().take_until(tokio::time::sleep(life));
+        return Response::from_parts(parts, Body::from_stream(pieces));
+    }
+    Response::from_parts(parts, body)
+}
+
+/// A Status as the API server writes it.
+fn failure(code: StatusCode) -> Response {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "injected by the proxy", "reason": "Injected", "code": code.as_u16(),
+    });
+    (
+        code,
+        [("content-type", "application/json")],
+        status.to_string(),
+    )
+        .into_response()
+}
