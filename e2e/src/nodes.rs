@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use lab::spec::DEFAULT_KERNEL;
+use lab::{LabSpec, Topology};
 use serde_json::Value;
 
 use crate::node_cluster::{NAMESPACE, NodeCluster, SKED_NAMESPACE};
@@ -33,7 +33,15 @@ pub fn nodes() -> SharedNodes {
     let boot = || {
         let begin = Instant::now();
         let step = |done: &str| println!("{done} after {:.1} s", begin.elapsed().as_secs_f64());
-        let cluster = NodeCluster::up("e2e-nodes", DEFAULT_KERNEL, 2, &program::sked());
+        let cluster = NodeCluster::boot(
+            LabSpec {
+                nodes: 2,
+                // Two nodes share the processors of the machine that runs them.
+                processors: 1,
+                ..LabSpec::new("e2e-nodes", Topology::Cluster, &program::labs())
+            },
+            &program::sked(),
+        );
         step("the nodes are ready");
         cluster.install_schedctl(NODES[1]);
         step("schedctl is installed");

@@ -81,6 +81,9 @@ pub struct LabSpec {
     pub state: PathBuf,
     /// Folder of the parts that are kept between labs.
     pub cache: PathBuf,
+    /// Processors of each virtual machine. With one, a static branch is never patched while another
+    /// emulated processor runs it, which QEMU gets wrong now and then.
+    pub processors: u8,
     /// QEMU's `-accel`.
     pub accelerator: String,
 }
@@ -103,6 +106,7 @@ impl LabSpec {
             registry_port: None,
             state: absolute(&labs.join(name)),
             cache: absolute(&environment::cache_folder()),
+            processors: 2,
             accelerator: environment::accelerator(),
         }
     }

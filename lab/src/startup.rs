@@ -148,7 +148,7 @@ impl Startup<'_> {
             .map(|node| {
                 let seed = self.state.path(&format!("{}.seed", node.name));
                 seed::write(&seed, node, keys, pki)?;
-                Ok(vm::start(self.state, node, parts, &self.spec.accelerator)?)
+                Ok(vm::start(self.state, node, parts, self.spec)?)
             })
             .collect()
     }

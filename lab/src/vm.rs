@@ -10,6 +10,7 @@ use crate::network::tap;
 use crate::parts::NodeParts;
 use crate::seed::NodeIdentity;
 use crate::service::{Service, ServiceError};
+use crate::spec::LabSpec;
 use crate::ssh::{self, Keys, Route};
 use crate::state::State;
 
@@ -42,15 +43,16 @@ pub fn start(
     state: &State,
     node: &NodeIdentity,
     parts: &NodeParts,
-    accelerator: &str,
+    spec: &LabSpec,
 ) -> Result<Service, VmError> {
     let mut qemu = parts.qemu.command();
     // QEMU keeps a node's writes in unlinked files there, so nothing is left when it ends.
     qemu.current_dir(state.folder())
         .env("TMPDIR", state.folder());
     qemu.args(["-nodefaults", "-display", "none", "-machine", "q35"]);
-    qemu.args(["-cpu", PROCESSOR, "-smp", "2", "-m", MEMORY]);
-    qemu.arg("-accel").arg(accelerator);
+    qemu.args(["-cpu", PROCESSOR, "-m", MEMORY]);
+    qemu.arg("-smp").arg(spec.processors.to_string());
+    qemu.arg("-accel").arg(&spec.accelerator);
     qemu.arg("-kernel")
         .arg(&parts.kernel.image)
         .arg("-append")

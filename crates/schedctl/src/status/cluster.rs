@@ -8,7 +8,7 @@
 //!  any other                 │ ─────────── unchanged; a warning for each of sked's ──────────────
 //! ```
 //!
-//! Called after [`super::assess`], by `status` and by [`crate::decide`]. Pure.
+//! Called after [`super::assess()`], by `status` and by [`crate::decide`]. Pure.
 
 use schedkit_core::OpsName;
 use schedkit_host::{Fact, SchedExt};

@@ -136,10 +136,7 @@ fn layers_that_are_not_what_the_configuration_says_do_not_run() {
     let image = trusted(registry().address(), &digest);
     let error = fixture.try_pull(&image, &mut |_| {}).unwrap_err();
     let said = error.to_string();
-    assert!(
-        said.contains("does not match its configuration"),
-        "{said}"
-    );
+    assert!(said.contains("does not match its configuration"), "{said}");
     assert_eq!(fixture.daemon.leftovers(), "");
 }
 
