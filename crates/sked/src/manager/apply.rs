@@ -159,17 +159,23 @@ impl Applier {
     }
 
     /// Stores the API server's response, before the watch reports it.
-    fn store(&self, FullObject(object): &FullObject) -> Option<Arc<LiveDaemonSet>> {
-        let live = LiveDaemonSet::read(object).ok()?;
-        let key = live.key.clone();
-        let daemonsets = &self.stores.daemonsets;
-        daemonsets.put(Source::OwnWrite, &live.resource_version.clone(), live);
-        daemonsets.get(&key)
+    fn store(&self, FullObject(object): &FullObject) {
+        if let Ok(live) = LiveDaemonSet::read(object) {
+            let version = live.resource_version.clone();
+            self.stores.daemonsets.put(Source::OwnWrite, &version, live);
+        }
     }
 
     /// Stores the response to a replace, and records whether the replace was futile.
     fn store_result(&self, stored: &FullObject, desired: &DaemonSet) -> Result<(), WriteError> {
-        let Some(live) = self.store(stored) else {
+        let FullObject(object) = stored;
+        let Ok(live) = LiveDaemonSet::read(object) else {
+            return Ok(());
+        };
+        let daemonsets = &self.stores.daemonsets;
+        let key = live.key.clone();
+        daemonsets.update(&live.resource_version.clone(), live);
+        let Some(live) = daemonsets.get(&key) else {
             return Ok(());
         };
         let rendered = serde_json::to_value(desired).map_err(invalid_json)?;

@@ -19,7 +19,7 @@ use crate::error_chain::chain;
 use crate::manager::leadership::Leadership;
 use crate::manager::observe::{kernel_of, names_for};
 use crate::manager::queue::Queue;
-use crate::manager::stores::{Decoded, Source, Stores, Watched, node_key};
+use crate::manager::stores::{Decoded, Stores, Watched, node_key};
 use crate::manager::worker;
 use crate::manager::write_error::{Retry, WriteError};
 use crate::stop::Stop;
@@ -102,7 +102,7 @@ impl GateWriter {
         let version = response.meta.resource_version.unwrap_or_default();
         // Stored at once, so that the watch's event for it is no change.
         if let Some(pod) = LivePod::read(response.raw) {
-            self.stores.pods.put(Source::OwnWrite, &version, pod);
+            self.stores.pods.update(&version, pod);
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ use sked_plan::{ObjectKey, status};
 
 use crate::error_chain::chain;
 use crate::manager::leadership::Leadership;
-use crate::manager::stores::{FullObject, SchedExtEntry, Source, Stores, Unreadable};
+use crate::manager::stores::{FullObject, SchedExtEntry, Stores, Unreadable};
 use crate::manager::write_error::WriteError;
 
 /// The reporting controller of our events.
@@ -123,7 +123,7 @@ impl StatusWriter {
                 let version = object["metadata"]["resourceVersion"].as_str();
                 let version = version.unwrap_or_default().to_owned();
                 let entry = SchedExtEntry::new(object);
-                self.stores.schedexts.put(Source::OwnWrite, &version, entry);
+                self.stores.schedexts.update(&version, entry);
                 Ok(())
             }
             // It was deleted in the meantime.

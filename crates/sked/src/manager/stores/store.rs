@@ -133,6 +133,14 @@ impl<T: Stored> Store<T> {
         });
     }
 
+    /// Stores the response to an own write of an existing object. If the object is not here, a watch
+    /// has reported its deletion before the response arrived, and nothing would remove it again.
+    pub(crate) fn update(&self, version: &str, object: T) {
+        if self.get(&object.key()).is_some() {
+            self.put(Source::OwnWrite, version, object);
+        }
+    }
+
     /// Whether this version of an object, or a later one, is stored.
     pub(crate) fn knows(&self, key: &ObjectKey, version: &str) -> bool {
         let version = number(version);
@@ -270,6 +278,19 @@ mod tests {
 
     fn counted(counts: &[AtomicUsize; 2]) -> [usize; 2] {
         [0, 1].map(|at| counts[at].load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn the_response_to_a_write_does_not_bring_back_a_deleted_object() {
+        let (store, counts) = observed();
+        store.put(Source::Watch, "9", Thing("a", uid("one")));
+        store.remove(Source::Watch, &key("a"));
+        store.update("10", Thing("a", uid("one")));
+        assert!(store.get(&key("a")).is_none());
+        assert_eq!(counted(&counts), [2, 0]);
+        store.put(Source::Watch, "12", Thing("a", uid("two")));
+        store.update("13", Thing("a", uid("three")));
+        assert_eq!(counted(&counts), [3, 1]);
     }
 
     #[test]
