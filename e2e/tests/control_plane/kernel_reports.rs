@@ -4,6 +4,7 @@
 
 use lab::oci::{Image, Registry};
 use serde_json::{Value, json};
+use testkit::wait::TIMEOUT;
 use testkit::{Manager, Shared, kwok};
 
 const NAMESPACE: &str = "kernel-reports";
@@ -207,7 +208,11 @@ impl Fixture {
             &format!("{}: {{security: plain-http}}\n", cluster.registry()),
         );
         let registries = format!("--registries={}", registries.display());
-        // In all namespaces: a manager that watches some takes no scheduler for foreign.
+        // In all namespaces: a manager that watches some takes no scheduler for foreign. So the
+        // SchedExts of tests before this one must be gone, which their namespaces take a while to be.
+        testkit::eventually("no SchedExt is left", TIMEOUT, || {
+            cluster.list(&["schedexts", "-A"]).is_empty().then_some(())
+        });
         let manager = cluster.ready_manager(&["--read-images", &registries]);
         Self { manager, cluster }
     }
