@@ -72,6 +72,8 @@ fn root(cache: &Cache, reporter: &Reporter) -> Result<PathBuf, PartError> {
             cargo
                 .current_dir(folder)
                 .env("CARGO_TARGET_DIR", &build)
+                // make sets it to the static target, which libbpf does not support.
+                .env_remove("CARGO_BUILD_TARGET")
                 .env("BPF_CLANG", CLANG)
                 .envs(PROFILE);
             cargo.args([
