@@ -21,6 +21,7 @@ use tokio::runtime::Runtime;
 use self::daemon::Daemon;
 use self::image::ImageRecipe;
 use crate::registries::registries;
+use crate::wait::TIMEOUT;
 
 pub const REPOSITORY: &str = "tests/containerd";
 pub const GRACE: Duration = Duration::from_secs(20);
@@ -134,7 +135,7 @@ impl ContainerdFixture {
 
     /// Returns as soon as the container has said that it waits.
     pub fn await_waiting(&self, id: &ContainerId) {
-        let end = std::time::Instant::now() + Duration::from_secs(60);
+        let end = std::time::Instant::now() + TIMEOUT;
         loop {
             let mut heard = Vec::new();
             let mut take = |piece: schedkit_runtime::OutputChunk<'_>| {

@@ -4,15 +4,11 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::program;
-use crate::wait::eventually;
-
-/// What the kernel needs to clear a namespace, with room for a busy machine.
-const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
+use crate::wait::{TIMEOUT, eventually, eventually_or};
 
 /// A `lab up` with a variable in its environment that everything it starts inherits.
 pub struct LabProcess {
@@ -79,16 +75,12 @@ impl LabProcess {
     }
 
     pub fn assert_gone(&self) {
-        let begin = Instant::now();
-        while !self.processes().is_empty() {
-            assert!(
-                begin.elapsed() < CLEANUP_TIMEOUT,
-                "still there after {CLEANUP_TIMEOUT:?}: {:?}",
-                self.processes()
-            );
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        println!("nothing left after {:?}", begin.elapsed());
+        eventually_or(
+            "nothing of the lab is left",
+            TIMEOUT,
+            || self.processes().is_empty().then_some(()),
+            || format!("{:?}", self.processes()),
+        );
     }
 }
 
@@ -103,16 +95,11 @@ pub fn kill_at(
 ) {
     let mut lab = LabProcess::up(name, folder, cache, args);
     lab.until(step);
-    eventually(
-        &format!("{what_runs} runs"),
-        Duration::from_secs(60),
-        || {
-            lab.processes()
-                .iter()
-                .any(|program| program.starts_with(what_runs))
-                .then_some(())
-        },
-    );
+    eventually(&format!("{what_runs} runs"), TIMEOUT, || {
+        let processes = lab.processes();
+        let runs = processes.iter().any(|name| name.starts_with(what_runs));
+        runs.then_some(())
+    });
     lab.signal(Signal::KILL);
     lab.assert_gone();
 }

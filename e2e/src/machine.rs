@@ -5,7 +5,6 @@ mod state;
 
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use lab::oci::{File, Image};
 use lab::parts::scheduler;
@@ -14,10 +13,8 @@ use serde_json::{Value, json};
 
 use crate::program;
 use crate::program::labs;
-use crate::wait::eventually;
+use crate::wait::{NODE_TIMEOUT, eventually};
 
-/// For whatever happens on the machine: an emulated processor is slow, a busy host makes it slower.
-pub const MACHINE_TIMEOUT: Duration = Duration::from_secs(120);
 /// The values of schedctl's `--driver`.
 pub const DRIVERS: [&str; 2] = ["podman", "containerd"];
 /// How Podman runs a scheduler without schedctl.
@@ -192,7 +189,7 @@ impl Machine {
 
     #[track_caller]
     pub fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        eventually(what, MACHINE_TIMEOUT, || holds().then_some(()));
+        eventually(what, NODE_TIMEOUT, || holds().then_some(()));
     }
 
     /// Waits until the kernel has attached a scheduler whose name begins so.

@@ -90,7 +90,7 @@ impl NodeCluster {
             "deployment/sked-controller-manager",
             "daemonset/sked-node-agent",
         ] {
-            let args = ["rollout", "status", "-n", SKED_NAMESPACE, "--timeout=300s"];
+            let args = ["rollout", "status", "-n", SKED_NAMESPACE, "--timeout=400s"];
             self.kubectl(&[&args[..], &[what]].concat());
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::cluster::Cluster;
@@ -60,6 +61,17 @@ impl Shared {
         self.cluster.kubectl(&["create", "namespace", name]);
         self.namespaces.lock().unwrap().push(name.to_owned());
     }
+
+    /// A failed test must not fail the ones after it.
+    fn delete_what_is_left(&self) {
+        for row in self.cluster.inventory().difference(&self.before) {
+            let mut columns = row.split([' ', '/']);
+            if let [Some(kind), Some(namespace), Some(name)] = [(); 3].map(|()| columns.next()) {
+                let object = [kind, name, "--wait=false", "--namespace", namespace];
+                self.cluster.run(&[&["delete"], &object[..]].concat());
+            }
+        }
+    }
 }
 
 impl Deref for Shared {
@@ -82,8 +94,9 @@ impl Drop for Shared {
             let args: Vec<&str> = args.into_iter().chain(names).collect();
             self.cluster.run(&args);
         }
-        // A test that failed may leave something behind: it is part of what the next one finds.
         if std::thread::panicking() {
+            // A second panic would end the whole suite.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.delete_what_is_left()));
             return;
         }
         let mut now = BTreeSet::new();

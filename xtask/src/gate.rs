@@ -1,11 +1,14 @@
-//! `make test`, `make e2e` and `make test-long`: builds everything once, runs the suites one after
-//! the other, and ends with a table of times. A suite that fails does not hide the ones after it;
-//! for each, the last lines name the suite, the cause and the command that runs just it again.
+//! `make test`, `make e2e` and `make test-long`: builds everything once, runs the suites, and ends
+//! with a table of times. A suite that fails does not hide the ones after it; for each, the last
+//! lines name the suite, the cause and the command that runs just it again.
 //!
 //! ```text
-//! lab program ─▶ lab prepare (in the background) ───────────────┐
-//!             └▶ format, build, clippy, rustdoc, tidy, unit, fuzz ─▶ suites of e2e/
+//! lab program ─┬▶ lab prepare ─┬▶ suites with emulated nodes ─────────────────────┐
+//!              └▶ build ───────┴▶ lint, unit, fuzz ─▶ suites without such nodes ──┴▶ table
 //! ```
+//!
+//! Emulated nodes keep one processor busy and the other suites wait for answers most of the time,
+//! so both run at once.
 
 mod cause;
 mod process;
@@ -15,11 +18,13 @@ mod terminal;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 
-use process::{Background, Ended, run};
+use process::{Background, Ended, run, run_with_prefix};
 use programs::{TestProgram, build};
 use summary::{Row, Summary};
 use terminal::println;
@@ -35,38 +40,44 @@ const TOOLS: &[&str] = &["helm", "prometheus"];
 
 /// Everything that must be green before a change lands.
 pub(crate) fn test() -> anyhow::Result<bool> {
-    let mut gate = Gate::new();
+    let gate = Gate::default();
     let Some(lab) = gate.lab_program() else {
         return gate.finish();
     };
     let parts = prepare(&lab)?;
     let tests = gate.build();
-    gate.lint();
-    if let Some(tests) = &tests {
-        gate.unit(tests);
-    }
-    let mut fuzz = Command::new("fuzz/run");
-    gate.command("fuzz", fuzz.arg("5").env("FUZZ_SEED", "1"), "make fuzz");
-    let ready = gate.parts(parts)?;
-    if let (Some(tests), true) = (&tests, ready) {
-        gate.scx_lab();
-        for suite in gate_suites(tests) {
-            gate.suite(suite, &[]);
+    let tests = tests.as_deref().unwrap_or_default();
+    let ready = LazyLock::new(|| gate.parts(parts));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            if *ready {
+                gate.suites(emulated_suites(tests));
+            }
+        });
+        gate.lint();
+        if !tests.is_empty() {
+            gate.unit(tests);
         }
-    }
+        let mut fuzz = Command::new("fuzz/run");
+        gate.command("fuzz", fuzz.arg("5").env("FUZZ_SEED", "1"), "make fuzz");
+        if *ready {
+            gate.scx_lab();
+            gate.suites(other_suites(tests));
+        }
+    });
     gate.finish()
 }
 
 /// Format, clippy, rustdoc, layers.
 pub(crate) fn lint() -> anyhow::Result<bool> {
-    let mut gate = Gate::new();
+    let gate = Gate::default();
     gate.lint();
     gate.finish()
 }
 
 /// All tests that need no lab.
 pub(crate) fn unit() -> anyhow::Result<bool> {
-    let mut gate = Gate::new();
+    let gate = Gate::default();
     if let Some(tests) = gate.build() {
         gate.unit(&tests);
     }
@@ -75,18 +86,17 @@ pub(crate) fn unit() -> anyhow::Result<bool> {
 
 /// The suites of the gate, or those suites and tests that are named.
 pub(crate) fn e2e(names: &[String]) -> anyhow::Result<bool> {
-    let mut gate = Gate::new();
+    let gate = Gate::default();
     let Some(lab) = gate.lab_program() else {
         return gate.finish();
     };
     let parts = prepare(&lab)?;
     let tests = gate.build();
-    let ready = gate.parts(parts)?;
+    let ready = gate.parts(parts);
     if let (Some(tests), true) = (&tests, ready) {
         if names.is_empty() {
-            for suite in gate_suites(tests) {
-                gate.suite(suite, &[]);
-            }
+            gate.suites(other_suites(tests));
+            gate.suites(emulated_suites(tests));
         }
         for name in names {
             gate.named(tests, name)?;
@@ -97,12 +107,10 @@ pub(crate) fn e2e(names: &[String]) -> anyhow::Result<bool> {
 
 /// The suites that take too long for every change, or those that are named.
 pub(crate) fn long(names: &[String]) -> anyhow::Result<bool> {
-    let mut gate = Gate::new();
+    let gate = Gate::default();
     if let Some(tests) = gate.build() {
         let all = suites(&tests).filter(|suite| suite.is_long());
-        for suite in all.filter(|suite| names.is_empty() || names.contains(&suite.name)) {
-            gate.suite(suite, &[]);
-        }
+        gate.suites(all.filter(|suite| names.is_empty() || names.contains(&suite.name)));
     }
     gate.finish()
 }
@@ -111,11 +119,12 @@ fn suites(tests: &[TestProgram]) -> impl Iterator<Item = &TestProgram> {
     tests.iter().filter(|test| test.is_suite())
 }
 
-/// The quick ones first: a mistake shows before the first node boots.
-fn gate_suites(tests: &[TestProgram]) -> Vec<&TestProgram> {
-    let mut suites: Vec<_> = suites(tests).filter(|suite| !suite.is_long()).collect();
-    suites.sort_by_key(|suite| (EMULATED.contains(&suite.name.as_str()), suite.name.clone()));
-    suites
+fn emulated_suites(tests: &[TestProgram]) -> impl Iterator<Item = &TestProgram> {
+    suites(tests).filter(|suite| EMULATED.contains(&suite.name.as_str()))
+}
+
+fn other_suites(tests: &[TestProgram]) -> impl Iterator<Item = &TestProgram> {
+    suites(tests).filter(|suite| !suite.is_long() && !EMULATED.contains(&suite.name.as_str()))
 }
 
 /// Makes what labs are put together from while the workspace is compiled.
@@ -128,27 +137,22 @@ fn prepare(lab: &Path) -> anyhow::Result<Background> {
     Background::start("lab", Command::new("sh").args(["-c", &script]))
 }
 
+#[derive(Default)]
 struct Gate {
-    summary: Summary,
+    summary: Mutex<Summary>,
 }
 
 impl Gate {
-    fn new() -> Self {
-        Self {
-            summary: Summary::default(),
-        }
-    }
-
     /// Builds the `lab` program with the features of the whole workspace, so that nothing of it
     /// is built twice.
-    fn lab_program(&mut self) -> Option<PathBuf> {
+    fn lab_program(&self) -> Option<PathBuf> {
         let mut cargo = Command::new("cargo");
         cargo.args("build --quiet --locked --workspace --exclude scx_lab --bin lab".split(' '));
         self.command("lab program", &mut cargo, "cargo build --package lab")
             .then(|| programs::folder().join("lab"))
     }
 
-    fn lint(&mut self) {
+    fn lint(&self) {
         let fmt = "fmt --all --check";
         let clippy = "clippy --quiet --workspace --exclude scx_lab --all-targets --all-features --locked -- -D warnings";
         let doc = "doc --workspace --exclude scx_lab --no-deps --locked --quiet";
@@ -172,14 +176,14 @@ impl Gate {
         );
     }
 
-    fn build(&mut self) -> Option<Vec<TestProgram>> {
+    fn build(&self) -> Option<Vec<TestProgram>> {
         let (ended, tests) = build();
         self.record("build", ended, "cargo test --workspace --no-run");
         tests
     }
 
     /// All tests that need no lab.
-    fn unit(&mut self, tests: &[TestProgram]) {
+    fn unit(&self, tests: &[TestProgram]) {
         let mut all = Ended::success(Duration::ZERO);
         for test in tests.iter().filter(|test| !test.is_suite()) {
             all = all.and(run(&mut test.command(), SUITE_LIMIT));
@@ -191,7 +195,13 @@ impl Gate {
         self.record("unit", all, "make unit");
     }
 
-    fn suite(&mut self, suite: &TestProgram, args: &[&str]) {
+    fn suites<'a>(&self, suites: impl Iterator<Item = &'a TestProgram>) {
+        for suite in suites {
+            self.suite(suite, &[]);
+        }
+    }
+
+    fn suite(&self, suite: &TestProgram, args: &[&str]) {
         let limit = if suite.is_long() {
             LONG_SUITE_LIMIT
         } else {
@@ -206,13 +216,12 @@ impl Gate {
             true => format!("make test-long T={}", suite.name),
             false => format!("make e2e T={}", suite.name),
         };
-        println(&format!("\n== {}", suite.name));
-        let ended = run(&mut command, limit);
+        let ended = run_with_prefix(&suite.name, &mut command, limit);
         self.record(&suite.name, ended, &again);
     }
 
     /// A suite, or all tests whose name contains `name`.
-    fn named(&mut self, tests: &[TestProgram], name: &str) -> anyhow::Result<()> {
+    fn named(&self, tests: &[TestProgram], name: &str) -> anyhow::Result<()> {
         if let Some(suite) = suites(tests).find(|suite| suite.name == name) {
             self.suite(suite, &[]);
             return Ok(());
@@ -233,14 +242,13 @@ impl Gate {
         Ok(())
     }
 
-    fn parts(&mut self, parts: Background) -> anyhow::Result<bool> {
-        let ended = parts.wait().context("cannot wait for the lab's parts")?;
-        Ok(self.record("lab parts (meanwhile)", ended, "make prepare"))
+    fn parts(&self, parts: Background) -> bool {
+        self.record("lab parts (meanwhile)", parts.wait(), "make prepare")
     }
 
     /// The lab's scheduler links libbpf, which is not static, and needs packages that come with the
     /// lab's parts.
-    fn scx_lab(&mut self) {
+    fn scx_lab(&self) {
         let target = [
             "--package",
             "scx_lab",
@@ -256,12 +264,12 @@ impl Gate {
         self.record("scx_lab", ended, "cargo test --package scx_lab");
     }
 
-    fn command(&mut self, name: &str, command: &mut Command, again: &str) -> bool {
+    fn command(&self, name: &str, command: &mut Command, again: &str) -> bool {
         let ended = run(command, SUITE_LIMIT);
         self.record(name, ended, again)
     }
 
-    fn record(&mut self, name: &str, ended: Ended, again: &str) -> bool {
+    fn record(&self, name: &str, ended: Ended, again: &str) -> bool {
         let row = Row {
             name: name.to_owned(),
             again: again.to_owned(),
@@ -269,15 +277,17 @@ impl Gate {
         };
         println(&row.line());
         let success = row.ended.success;
-        self.summary.rows.push(row);
+        let mut summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
+        summary.rows.push(row);
         success
     }
 
-    fn finish(self) -> anyhow::Result<bool> {
-        println(&self.summary.to_string());
-        if self.summary.rows.is_empty() {
+    fn finish(&self) -> anyhow::Result<bool> {
+        let summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
+        println(&summary.to_string());
+        if summary.rows.is_empty() {
             bail!("nothing was run");
         }
-        Ok(self.summary.rows.iter().all(|row| row.ended.success))
+        Ok(summary.rows.iter().all(|row| row.ended.success))
     }
 }

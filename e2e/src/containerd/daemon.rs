@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use schedkit_runtime::containerd;
 use tempfile::TempDir;
 
+use crate::wait::TIMEOUT;
+
 pub struct Daemon {
     folder: TempDir,
     process: Child,
@@ -89,7 +91,7 @@ impl Daemon {
             .enable_all()
             .build();
         let runtime = runtime.unwrap();
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + TIMEOUT;
         loop {
             let answer = runtime.block_on(containerd::ping(&self.socket()));
             match answer {

@@ -41,7 +41,7 @@ fn both_kernels_run_it(nodes: &SharedNodes) {
     let status = nodes.status_of("lab");
     assert_eq!(status["counts"]["attached"], 2, "{status}");
     assert_eq!(status["ops"], "lab_1.1.0", "{status}");
-    nodes.kubectl(&["rollout", "status", "daemonset/lab", "--timeout=60s"]);
+    nodes.kubectl(&["rollout", "status", "daemonset/lab", "--timeout=400s"]);
     for node in NODES {
         assert_eq!(nodes.kernel_state(node), "enabled");
         assert_eq!(nodes.ops(node).as_deref(), Some("lab_1.1.0"));

@@ -15,7 +15,7 @@ fn a_new_installation_restarts_no_scheduler() {
     nodes.await_condition("lab", "Ready", ATTACHED);
     let before = nodes.scheduler_pods();
     for folder in ["config/manager", "config/agent", "config/rbac"] {
-        nodes.kubectl(&["delete", "-k", folder, "--timeout=120s"]);
+        nodes.kubectl(&["delete", "-k", folder, "--timeout=400s"]);
     }
     for node in NODES {
         assert_eq!(nodes.kernel_state(node), "enabled");
@@ -50,7 +50,7 @@ fn undeploy_removes_everything_and_the_chart_installs_the_same() {
     nodes.await_kernel_state("node1", "disabled");
     leave_an_owner_label(&nodes);
     let namespace = format!("--namespace={SKED_NAMESPACE}");
-    nodes.helm(&["uninstall", "sked", &namespace, "--timeout=180s"]);
+    nodes.helm(&["uninstall", "sked", &namespace, "--timeout=400s"]);
     nodes.until("the chart's Job took the label off", || {
         (!has_owner_label(&nodes)).then_some(())
     });

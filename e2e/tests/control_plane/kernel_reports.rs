@@ -199,6 +199,11 @@ impl Drop for Fixture {
 impl Fixture {
     fn up() -> Self {
         let cluster = testkit::control_plane();
+        // In all namespaces: a manager that watches some takes no scheduler for foreign. So the
+        // SchedExts of tests before this one must be gone, which their namespaces take a while to be.
+        testkit::eventually("no SchedExt is left", TIMEOUT, || {
+            cluster.list(&["schedexts", "-A"]).is_empty().then_some(())
+        });
         cluster.namespace(NAMESPACE);
         for name in NODES {
             cluster.create(&kwok::node(name, &json!({"is": name})));
@@ -208,11 +213,6 @@ impl Fixture {
             &format!("{}: {{security: plain-http}}\n", cluster.registry()),
         );
         let registries = format!("--registries={}", registries.display());
-        // In all namespaces: a manager that watches some takes no scheduler for foreign. So the
-        // SchedExts of tests before this one must be gone, which their namespaces take a while to be.
-        testkit::eventually("no SchedExt is left", TIMEOUT, || {
-            cluster.list(&["schedexts", "-A"]).is_empty().then_some(())
-        });
         let manager = cluster.ready_manager(&["--read-images", &registries]);
         Self { manager, cluster }
     }

@@ -1,8 +1,9 @@
 //! `pull`, `logs --follow` and `run --attach` through both drivers. containerd keeps both streams in
 //! one file, so only the text is compared and not the stream.
 
-use testkit::machine::{DRIVERS, MACHINE_TIMEOUT, Machine, machine_with_bpfland};
+use testkit::machine::{DRIVERS, Machine, machine_with_bpfland};
 use testkit::schema;
+use testkit::wait::NODE_TIMEOUT;
 
 #[test]
 fn what_was_pulled_is_not_fetched_again() {
@@ -35,7 +36,7 @@ fn logs_follow_ends_with_the_scheduler() {
             job.so_far().unwrap().stdout.contains("lab: attached as")
         });
         machine.must(&["-d", driver, "stop", "scx_lab"]);
-        let output = job.wait(MACHINE_TIMEOUT).unwrap();
+        let output = job.wait(NODE_TIMEOUT).unwrap();
         assert_eq!(output.status, 0, "{}", output.text());
         assert!(
             output.text().contains("EXIT: unregistered from user space"),
@@ -89,5 +90,5 @@ fn interrupted(machine: &Machine, driver: &str) -> lab::CommandOutput {
         job.so_far().unwrap().stdout.contains("lab: attached as")
     });
     job.kill("INT").unwrap();
-    job.wait(MACHINE_TIMEOUT).unwrap()
+    job.wait(NODE_TIMEOUT).unwrap()
 }

@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 
-use testkit::machine::{DRIVERS, MACHINE_TIMEOUT, Machine, machine_with_bpfland};
+use testkit::machine::{DRIVERS, Machine, machine_with_bpfland};
 use testkit::schema;
+use testkit::wait::NODE_TIMEOUT;
 
 /// What is run, and what is reported.
 struct Case {
@@ -192,7 +193,7 @@ fn one_that_somebody_attaches_meanwhile_is_not_taken_for_ours() {
             output.stdout.contains("attaching in")
         });
         machine.attach_by_hand("hand");
-        let output = job.wait(MACHINE_TIMEOUT).unwrap();
+        let output = job.wait(NODE_TIMEOUT).unwrap();
         assert_eq!(output.status, 4, "{}", output.text());
         let document: Value = serde_json::from_str(&output.stdout).unwrap();
         let error = &document["error"];

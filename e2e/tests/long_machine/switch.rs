@@ -1,7 +1,8 @@
 //! `switch` beyond the good case, through both drivers and with scx_bpfland: a new scheduler that
 //! fails, an old one that ignores SIGTERM, and Ctrl-C at different moments.
 
-use testkit::machine::{DRIVERS, MACHINE_TIMEOUT, machine_with_bpfland};
+use testkit::machine::{DRIVERS, machine_with_bpfland};
+use testkit::wait::NODE_TIMEOUT;
 
 #[test]
 fn a_switch_goes_over_and_back_when_the_new_one_stalls() {
@@ -81,7 +82,7 @@ fn ctrl_c_in_the_middle_goes_back() {
         let job = job.unwrap();
         machine.await_default();
         job.kill("INT").unwrap();
-        let output = job.wait(MACHINE_TIMEOUT).unwrap();
+        let output = job.wait(NODE_TIMEOUT).unwrap();
         assert_ne!(output.status, 0, "{}", output.text());
         assert!(
             machine.ops().unwrap().starts_with("bpfland"),

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use lab::CommandOutput;
 use lab::node::Job;
 
-use testkit::machine::{MACHINE_TIMEOUT, Machine, fail, machine_with_bpfland};
+use testkit::machine::{Machine, fail, machine_with_bpfland};
+use testkit::wait::NODE_TIMEOUT;
 
 /// A chapter: its title, what to know, and the commands with the exit codes they must have.
 type Chapter = (
@@ -109,7 +110,7 @@ fn listen(machine: &Machine) -> Job<'_> {
 
 fn ended(events: &Job<'_>) -> CommandOutput {
     events.kill("INT").unwrap_or_else(fail);
-    let mut output = events.wait(MACHINE_TIMEOUT).unwrap_or_else(fail);
+    let mut output = events.wait(NODE_TIMEOUT).unwrap_or_else(fail);
     assert_eq!(output.status, 0, "{}", output.text());
     // A job's output comes without its last line's end.
     output.stdout.push('\n');

@@ -1,7 +1,8 @@
 //! `--trial` when schedctl, its terminal or the guard of the trial is killed or hangs: what nobody
 //! confirms ends, and what ran before starts again.
 
-use testkit::machine::{DRIVERS, MACHINE_TIMEOUT, Machine, machine_with_bpfland};
+use testkit::machine::{DRIVERS, Machine, machine_with_bpfland};
+use testkit::wait::NODE_TIMEOUT;
 
 const BPFLAND: [&str; 5] = ["switch", "scx_bpfland", "--probation", "0s", "--trial"];
 
@@ -49,7 +50,7 @@ fn run_attach_of_the_old_one_leaves_its_container_for_the_way_back() {
         let attached = machine.node().background(&run).unwrap();
         machine.await_ops("lab");
         machine.must(&[&["-d", driver], &BPFLAND[..], &["15s"]].concat());
-        attached.wait(MACHINE_TIMEOUT).unwrap();
+        attached.wait(NODE_TIMEOUT).unwrap();
         lab_is_back(&machine, driver);
     }
 }

@@ -1,7 +1,8 @@
 //! The command line of the systemd unit, which is `run --attach`. The crate's unit tests put the
 //! unit in its place with the real systemctl.
 
-use testkit::machine::{MACHINE_TIMEOUT, machine};
+use testkit::machine::machine;
+use testkit::wait::NODE_TIMEOUT;
 
 const UNIT: &str = include_str!("../../../crates/schedctl/systemd/schedctl@.service");
 
@@ -23,7 +24,7 @@ fn the_units_command_attaches_and_ends_with_sigterm() {
     let follow = machine.node().background(&follow).unwrap();
     service.kill("TERM").unwrap();
     for ended in [service, follow] {
-        let output = ended.wait(MACHINE_TIMEOUT).unwrap();
+        let output = ended.wait(NODE_TIMEOUT).unwrap();
         assert_eq!(output.status, 0, "{}", output.text());
     }
     assert_eq!((machine.ops(), machine.containers()), (None, 0));

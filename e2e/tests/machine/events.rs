@@ -1,7 +1,8 @@
 //! `events` and `wait` with a kernel that attaches and detaches.
 
 use serde_json::Value;
-use testkit::machine::{MACHINE_TIMEOUT, machine};
+use testkit::machine::machine;
+use testkit::wait::NODE_TIMEOUT;
 
 #[test]
 fn what_the_kernel_attaches_and_detaches_is_reported_line_by_line() {
@@ -12,9 +13,9 @@ fn what_the_kernel_attaches_and_detaches_is_reported_line_by_line() {
         machine.node().background(&args).unwrap()
     };
     let events = start("schedctl events -o json");
-    let attached = start("schedctl wait --attached scx_lab --timeout 2m");
+    let attached = start("schedctl wait --attached scx_lab --timeout 400s");
     machine.must(&["run", "scx_lab"]);
-    let output = attached.wait(MACHINE_TIMEOUT).unwrap();
+    let output = attached.wait(NODE_TIMEOUT).unwrap();
     assert_eq!(output.status, 0, "{}", output.text());
     // In vain: another scheduler, and the end of this one.
     for args in [&["--attached", "scx_other"][..], &["--detached"]] {
@@ -22,15 +23,15 @@ fn what_the_kernel_attaches_and_detaches_is_reported_line_by_line() {
         let error = machine.expect(1, &wait).to_string();
         assert!(error.contains("lab_1.1.0"), "{error}");
     }
-    let detached = start("schedctl wait --detached --timeout 2m");
+    let detached = start("schedctl wait --detached --timeout 400s");
     machine.must(&["stop", "scx_lab"]);
-    let output = detached.wait(MACHINE_TIMEOUT).unwrap();
+    let output = detached.wait(NODE_TIMEOUT).unwrap();
     assert_eq!(output.status, 0, "{}", output.text());
     machine.until("the detach is reported", || {
         events.so_far().unwrap().stdout.contains("detached")
     });
     events.kill("INT").unwrap();
-    let output = events.wait(MACHINE_TIMEOUT).unwrap();
+    let output = events.wait(NODE_TIMEOUT).unwrap();
     assert_eq!(output.status, 0, "{}", output.text());
     let lines = output.stdout.lines().map(|line| {
         let line: Value = serde_json::from_str(line).expect(line);

@@ -4,8 +4,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use lab::Daemon;
-use testkit::machine::{MACHINE_TIMEOUT, PODMAN_RUN, machine};
+use testkit::machine::{PODMAN_RUN, machine};
 use testkit::program;
+use testkit::wait::NODE_TIMEOUT;
 
 /// Not on the QEMU of Debian 12, which may be installed beside it: a machine is named for the QEMU
 /// that came with it.
@@ -59,7 +60,7 @@ fn commands_files_and_jobs_reach_the_node_as_they_are() {
     machine.shell(&format!("until grep -q sleep {comm}; do sleep 0.1; done"));
     assert_eq!(job.ended().unwrap(), None);
     job.kill("KILL").unwrap();
-    let output = job.wait(MACHINE_TIMEOUT).unwrap();
+    let output = job.wait(NODE_TIMEOUT).unwrap();
     let output = (
         output.stdout.as_str(),
         output.stderr.as_str(),
@@ -96,7 +97,7 @@ fn the_kernel_logs_when_it_attached_and_why_it_detached() {
         "{PODMAN_RUN} --detach --name plain {image} >/dev/null"
     ));
     let logged = |text: &str| {
-        let line = node.await_kernel(&mark, text, MACHINE_TIMEOUT).unwrap();
+        let line = node.await_kernel(&mark, text, NODE_TIMEOUT).unwrap();
         line.at - mark.at
     };
     let attached = logged(r#"BPF scheduler "lab_1.0.0" enabled"#);

@@ -53,8 +53,26 @@ impl Ended {
 }
 
 pub(super) fn run(command: &mut Command, limit: Duration) -> Ended {
+    run_showing(println, command, limit)
+}
+
+/// For commands that run at the same time: each line begins with the name of its command.
+pub(super) fn run_with_prefix(name: &str, command: &mut Command, limit: Duration) -> Ended {
+    let name = name.to_owned();
+    run_showing(
+        move |line| println(&format!("{name}: {line}")),
+        command,
+        limit,
+    )
+}
+
+fn run_showing(
+    show: impl Fn(&str) + Clone + Send + 'static,
+    command: &mut Command,
+    limit: Duration,
+) -> Ended {
     let begin = Instant::now();
-    match Running::start(command, println) {
+    match Running::start(command, show) {
         Ok(running) => running.wait(begin, limit),
         Err(error) => {
             let program = command.get_program().display();
@@ -74,10 +92,11 @@ impl Background {
         Ok(Self(thread::spawn(move || running.wait(begin, limit))))
     }
 
-    pub(super) fn wait(self) -> anyhow::Result<Ended> {
-        self.0
-            .join()
-            .map_err(|_| anyhow::anyhow!("the thread that waits for it panicked"))
+    pub(super) fn wait(self) -> Ended {
+        self.0.join().unwrap_or_else(|_| {
+            let cause = "the thread that waits for it panicked".to_owned();
+            Ended::failed(cause, Duration::ZERO)
+        })
     }
 }
 

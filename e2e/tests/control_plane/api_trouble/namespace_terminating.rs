@@ -73,12 +73,10 @@ fn it_is_reported_the_manager_backs_off_and_the_namespace_can_go() {
     let status = || cluster.versions("doomed", &["schedext/a"]);
     let (refused_before, status_before) = (refused(), status());
     std::thread::sleep(Duration::from_secs(3));
+    // Two SchedExts. Retried every 200 ms they would be refused 30 times; with a back-off, ten
+    // times each takes minutes.
     let tried = refused() - refused_before;
-    assert!(
-        tried < 6,
-        "{tried} times in three seconds\n{}",
-        manager.log()
-    );
+    assert!(tried < 20, "{tried} times\n{}", manager.log());
     assert_eq!(status(), status_before);
     let mut other = others.selecting_spec();
     other["sched"] = json!("registry.example/a:2");

@@ -125,13 +125,11 @@ fn without_the_right_to_label_nodes_schedexts_that_need_labels_wait() {
         std::thread::sleep(Duration::from_millis(150));
     }
     let tried = cluster.denials() - before;
-    assert!(
-        tried <= 5 * 3,
-        "{tried} times for five nodes\n{}",
-        manager.log()
-    );
+    // Retried at each change, five nodes would be refused 75 times; with a back-off, ten times
+    // each takes minutes.
+    assert!(tried < 50, "{tried} times\n{}", manager.log());
     let lines = manager.log().matches("cannot patch resource").count();
-    assert!(lines <= 8, "{}", manager.log());
+    assert!(lines < 15, "{}", manager.log());
 
     account.grant();
     manager.eventually("then they are labelled", || {
@@ -186,8 +184,10 @@ fn without_another_right_it_is_reported_which_and_the_manager_backs_off() {
     let before = cluster.denials();
     assert!(before > 0, "the API server counts them");
     std::thread::sleep(Duration::from_secs(3));
+    // Four series. Retried every 200 ms they would be refused 60 times; with a back-off, ten times
+    // each takes minutes.
     let tried = cluster.denials() - before;
-    assert!(tried < 22, "{tried} times\n{}", creating.log());
+    assert!(tried < 40, "{tried} times\n{}", creating.log());
     let lines = listing.log().matches("cannot list resource").count();
     // Schedulers' pods and agents' pods.
     assert_eq!(lines, 2, "each once: {}", listing.log());

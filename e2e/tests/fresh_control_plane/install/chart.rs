@@ -208,7 +208,7 @@ fn helm_installs_and_uninstalls_and_the_schedexts_stay() {
     };
     allowed(&install("sked"));
     let crd = "crd/schedexts.sked.schedkit.io";
-    must(&["wait", "--for=condition=Established", crd, "--timeout=60s"]);
+    must(&["wait", "--for=condition=Established", crd, "--timeout=180s"]);
     // The policy knows the account in this namespace.
     let nodes = Nodes::new(&["chart-pawn"], &json!({}));
     let right = RightToGet::grant("sked-controller-manager", "elsewhere");

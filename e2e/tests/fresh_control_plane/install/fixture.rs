@@ -269,7 +269,7 @@ pub(crate) fn eventually<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
 /// Applies `config/default` and waits until the CRDs are served and the policies are in force.
 pub(crate) fn install() {
     must(&["apply", "-k", "config/default"]);
-    let wait = ["wait", "--for=condition=Established", "--timeout=60s"];
+    let wait = ["wait", "--for=condition=Established", "--timeout=180s"];
     for crd in ["schedexts", "schedextnodes"] {
         must(&[&wait[..], &[&format!("crd/{crd}.sked.schedkit.io")]].concat());
     }

@@ -119,7 +119,12 @@ fn the_api_server_knows_every_field() {
     must(&["create", "-f", definitions.to_str().unwrap()]);
     for name in ["podmonitors", "prometheusrules", "servicemonitors"] {
         let crd = format!("crd/{name}.monitoring.coreos.com");
-        must(&["wait", "--for=condition=Established", &crd, "--timeout=60s"]);
+        must(&[
+            "wait",
+            "--for=condition=Established",
+            &crd,
+            "--timeout=180s",
+        ]);
     }
     for folder in FOLDERS {
         let folder = format!("config/{folder}");
