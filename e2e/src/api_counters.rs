@@ -15,7 +15,7 @@ impl Cluster {
             labels == [verb, resource, subresource]
                 && code.is_none_or(|code| counter.label("code") == code.to_string())
         };
-        let text = self.kubectl(&["get", "--raw", "/metrics"]);
+        let text = self.raw("/metrics");
         let all = counters(&text, "apiserver_request_total");
         all.filter(matches).map(|counter| counter.count).sum()
     }
@@ -23,7 +23,7 @@ impl Cluster {
     /// How often somebody lacked a right. The API server does not count such requests as requests.
     #[track_caller]
     pub fn denials(&self) -> u64 {
-        let text = self.kubectl(&["get", "--raw", "/metrics"]);
+        let text = self.raw("/metrics");
         let all = counters(&text, "authorization_attempts_total");
         let denied = all.filter(|counter| counter.label("result") != "allowed");
         denied.map(|counter| counter.count).sum()

@@ -5,14 +5,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use http::Method;
 use lab::{Event, Lab, LabSpec, Topology};
 use serde_json::{Value, json};
 
+use crate::api_client::{ApiClient, path, path_of};
 use crate::manager::Manager;
 use crate::program::labs;
 
 pub struct Cluster {
     lab: Lab,
+    api: ApiClient,
     /// Files of tests: logs of managers, kubeconfigs.
     folder: PathBuf,
 }
@@ -42,7 +45,8 @@ impl Cluster {
         let lab = lab.unwrap_or_else(|error| panic!("{}", lab::error_chain(&error)));
         let folder = lab.state().path("e2e");
         std::fs::create_dir_all(&folder).unwrap();
-        Self { lab, folder }
+        let api = ApiClient::new(lab.running().kubeconfig.as_ref().unwrap());
+        Self { lab, api, folder }
     }
 
     pub fn lab(&self) -> &Lab {
@@ -67,6 +71,12 @@ impl Cluster {
             "-k",
             "config/default",
         ]);
+    }
+
+    /// The text at a path of the API server.
+    #[track_caller]
+    pub(crate) fn raw(&self, path: &str) -> String {
+        self.api.text(path).unwrap()
     }
 
     /// Runs kubectl at the top of the checkout.
@@ -96,6 +106,10 @@ impl Cluster {
     /// An object, if it exists: `kind/name` in a namespace.
     #[track_caller]
     pub fn get(&self, namespace: &str, what: &str) -> Option<Value> {
+        let (kind, name) = what.split_once('/').unwrap();
+        if let Some(path) = path(kind, namespace, Some(name)) {
+            return self.api.json(&path).unwrap();
+        }
         let args = [
             "get",
             "-n",
@@ -111,9 +125,26 @@ impl Cluster {
     /// All objects of a kind, with further arguments for `kubectl get`.
     #[track_caller]
     pub fn list(&self, args: &[&str]) -> Vec<Value> {
+        if let Some(path) = list_path(args) {
+            let mut list = self.api.json(&path).unwrap().unwrap_or_default();
+            return items(&mut list);
+        }
         let out = self.kubectl(&[&["get", "-o", "json"], args].concat());
-        let list: Value = serde_json::from_str(&out).unwrap();
-        list["items"].as_array().cloned().unwrap_or_default()
+        items(&mut serde_json::from_str(&out).unwrap())
+    }
+
+    /// What `kubectl get -o json` prints for a kind and a name, or for what [`Cluster::list`] takes;
+    /// null when there is no such object or the API server does not answer.
+    pub fn read(&self, args: &[&str]) -> Value {
+        let path = match args {
+            [kind, name] if !name.starts_with('-') => path(kind, "default", Some(name)),
+            _ => list_path(args),
+        };
+        if let Some(path) = path {
+            return self.api.json(&path).ok().flatten().unwrap_or_default();
+        }
+        let output = self.run(&[&["get", "-o", "json"], args].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
 
     /// The value at a JSON pointer of an object; null when either does not exist.
@@ -141,6 +172,14 @@ impl Cluster {
 
     #[track_caller]
     pub fn apply(&self, object: &Value) {
+        if let Some(path) = path_of(object) {
+            let path = format!("{path}?fieldManager=kubectl&force=true&fieldValidation=Strict");
+            let kind = "application/apply-patch+yaml";
+            let applied = self
+                .api
+                .send(&Method::PATCH, &path, kind, &object.to_string());
+            return drop(applied.unwrap_or_else(|error| panic!("{error}\n{object}")));
+        }
         let args = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
         self.must_send(&args, object);
     }
@@ -148,11 +187,25 @@ impl Cluster {
     /// Quicker than [`Cluster::apply`], where the object cannot exist yet.
     #[track_caller]
     pub fn create(&self, object: &Value) {
-        self.must_send(&["create", "-f", "-"], object);
+        let path = path_of(object);
+        let Some((path, _)) = path.as_deref().and_then(|path| path.rsplit_once('/')) else {
+            return self.must_send(&["create", "-f", "-"], object);
+        };
+        let body = object.to_string();
+        let created = self
+            .api
+            .send(&Method::POST, path, "application/json", &body);
+        drop(created.unwrap_or_else(|error| panic!("{error}\n{object}")));
     }
 
     #[track_caller]
     pub fn patch(&self, namespace: &str, what: &str, patch: &str) {
+        let (kind, name) = what.split_once('/').unwrap();
+        if let Some(path) = path(kind, namespace, Some(name)) {
+            let kind = "application/json-patch+json";
+            self.api.send(&Method::PATCH, &path, kind, patch).unwrap();
+            return;
+        }
         self.kubectl(&["patch", "-n", namespace, what, "--type=json", "-p", patch]);
     }
 
@@ -248,46 +301,88 @@ impl Cluster {
         objects.iter().map(version).collect()
     }
 
-    /// What a test must leave as it found it: one row `Kind namespace/name` for each object that
+    /// What a test must leave as it found it: one row `kind namespace/name` for each object that
     /// matters to others, with the owner label of a Node. Left out is what is being deleted, what is
     /// in a namespace that is being deleted, and what Kubernetes makes for itself.
     pub fn inventory(&self) -> BTreeSet<String> {
-        let mut rows = self.rows(
-            "namespaces,nodes,customresourcedefinitions,clusterroles,clusterrolebindings,\
-             validatingadmissionpolicies,validatingadmissionpolicybindings,\
-             mutatingadmissionpolicies,mutatingadmissionpolicybindings,\
-             validatingwebhookconfigurations,mutatingwebhookconfigurations,priorityclasses,\
-             daemonsets,deployments,roles,rolebindings,serviceaccounts,resourcequotas",
-        );
+        let mut rows: Vec<_> = INVENTORY.iter().flat_map(|kind| self.rows(kind)).collect();
         let has_crds = rows
             .iter()
             .any(|(row, _)| row.ends_with("/schedextnodes.sked.schedkit.io"));
         if has_crds {
-            rows.extend(self.rows("schedexts,schedextnodes"));
+            rows.extend(self.rows("schedexts"));
+            rows.extend(self.rows("schedextnodes"));
         }
         let deleted = rows.iter().filter(|(_, deleted)| *deleted);
         let namespaces = deleted
-            .filter_map(|(row, _)| row.strip_prefix("Namespace /"))
+            .filter_map(|(row, _)| row.strip_prefix("namespaces /"))
             .chain(["kube-system", "kube-public", "kube-node-lease"]);
         let namespaces: Vec<String> = namespaces.map(|name| format!(" {name}/")).collect();
         let stays = |row: &str| {
-            let own = row.starts_with("ServiceAccount ") && row.ends_with("/default");
+            let own = row.starts_with("serviceaccounts ") && row.ends_with("/default");
             !own && !namespaces.iter().any(|name| row.contains(name))
         };
         let rows = rows.iter().filter(|(row, deleted)| !deleted && stays(row));
         rows.map(|(row, _)| row.clone()).collect()
     }
 
-    /// All objects of these kinds, and whether each is being deleted.
-    fn rows(&self, kinds: &str) -> Vec<(String, bool)> {
-        let row = "jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} \
-                   {.metadata.labels['sked\\.schedkit\\.io/owner']}\
-                   {'\\t'}{.metadata.deletionTimestamp}{'\\n'}{end}";
-        let rows = self.kubectl(&["get", kinds, "-A", "-o", row]);
-        rows.lines()
-            .filter_map(|row| row.split_once('\t'))
-            .map(|(row, deleted)| (row.trim().to_owned(), !deleted.is_empty()))
-            .collect()
+    /// All objects of a kind, and whether each is being deleted.
+    fn rows(&self, kind: &str) -> Vec<(String, bool)> {
+        let row = |object: &Value| {
+            let metadata = &object["metadata"];
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let owner = text(&metadata["labels"]["sked.schedkit.io/owner"]);
+            let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
+            let row = format!("{kind} {namespace}/{name} {owner}");
+            let deleted = metadata["deletionTimestamp"].is_string();
+            (row.trim_end().to_owned(), deleted)
+        };
+        self.list(&[kind, "-A"]).iter().map(row).collect()
+    }
+}
+
+/// The kinds that [`Cluster::inventory`] lists always.
+const INVENTORY: [&str; 18] = [
+    "namespaces",
+    "nodes",
+    "customresourcedefinitions",
+    "clusterroles",
+    "clusterrolebindings",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "validatingwebhookconfigurations",
+    "mutatingwebhookconfigurations",
+    "priorityclasses",
+    "daemonsets",
+    "deployments",
+    "roles",
+    "rolebindings",
+    "serviceaccounts",
+    "resourcequotas",
+];
+
+/// The path for arguments of `kubectl get`, if it is a simple question.
+fn list_path(args: &[&str]) -> Option<String> {
+    let (kind, options) = args.split_first()?;
+    let (mut namespace, mut query) = ("default", String::new());
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        match *option {
+            "-A" => namespace = "",
+            "-n" => namespace = options.next()?,
+            "-l" => query = format!("?labelSelector={}", options.next()?),
+            _ => return None,
+        }
+    }
+    path(kind, namespace, None).map(|path| path + &query)
+}
+
+fn items(list: &mut Value) -> Vec<Value> {
+    match list["items"].take() {
+        Value::Array(items) => items,
+        _ => Vec::new(),
     }
 }
 

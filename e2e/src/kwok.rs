@@ -19,8 +19,9 @@ impl<'a> KwokNodes<'a> {
             let host = format!("{name}-{number}");
             node(&host, &json!({"in": name}))
         };
-        let nodes: Vec<_> = (0..count).map(node).collect();
-        cluster.create(&json!({"apiVersion": "v1", "kind": "List", "items": nodes}));
+        for number in 0..count {
+            cluster.create(&node(number));
+        }
         Self { cluster, name }
     }
 

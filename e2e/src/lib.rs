@@ -16,6 +16,7 @@
 )]
 
 pub mod alert_rules;
+mod api_client;
 mod api_counters;
 pub mod bench;
 pub mod cluster;

@@ -125,12 +125,6 @@ impl NodeCluster {
         node.write(file, config.as_bytes(), 0o644).unwrap();
     }
 
-    /// `kubectl get -o json`; null when there is no such object or the API server does not answer.
-    pub fn read(&self, args: &[&str]) -> Value {
-        let output = self.run(&[&["get", "-o", "json"], args].concat());
-        serde_json::from_slice(&output.stdout).unwrap_or_default()
-    }
-
     pub fn status_of(&self, schedext: &str) -> Value {
         self.read(&["schedext", schedext])["status"].take()
     }

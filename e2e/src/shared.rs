@@ -5,6 +5,8 @@ use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use serde_json::json;
+
 use crate::cluster::Cluster;
 use crate::wait::{TIMEOUT, eventually_or};
 
@@ -58,8 +60,15 @@ impl Shared {
     /// Makes a namespace that is deleted at the end of the turn.
     #[track_caller]
     pub fn namespace(&self, name: &str) {
-        self.cluster.kubectl(&["create", "namespace", name]);
+        let metadata = json!({"name": name});
+        self.cluster
+            .create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}));
         self.namespaces.lock().unwrap().push(name.to_owned());
+    }
+
+    /// What is there now is what must be there at the end of the turn.
+    pub fn accept_what_is_there(&mut self) {
+        self.before = self.cluster.inventory();
     }
 
     /// A failed test must not fail the ones after it.

@@ -3,12 +3,11 @@
 //! lines name the suite, the cause and the command that runs just it again.
 //!
 //! ```text
-//! lab program ─┬▶ lab prepare ─┬▶ suites with emulated nodes ─────────────────────┐
-//!              └▶ build ───────┴▶ lint, unit, fuzz ─▶ suites without such nodes ──┴▶ table
+//! lab program ─┬▶ lab prepare ─┬▶ suites, the slowest first ────────────────────┐
+//!              └▶ build ───────┴▶ lint, unit, fuzz ─▶ suites, the quickest first ─┴▶ table
 //! ```
 //!
-//! Emulated nodes keep one processor busy and the other suites wait for answers most of the time,
-//! so both run at once.
+//! A suite waits for answers half of the time, so two run at once.
 
 mod cause;
 mod process;
@@ -16,9 +15,10 @@ mod programs;
 mod summary;
 mod terminal;
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -29,7 +29,8 @@ use programs::{TestProgram, build};
 use summary::{Row, Summary};
 use terminal::println;
 
-/// Suites that boot nodes: they are run once more when the kernel of an emulated node panicked.
+/// Suites that boot nodes, the slowest last: they are run once more when the kernel of an emulated
+/// node panicked.
 const EMULATED: &[&str] = &["machine", "cluster"];
 /// A suite that takes longer hangs.
 const SUITE_LIMIT: Duration = Duration::from_secs(40 * 60);
@@ -47,11 +48,13 @@ pub(crate) fn test() -> anyhow::Result<bool> {
     let parts = prepare(&lab)?;
     let tests = gate.build();
     let tests = tests.as_deref().unwrap_or_default();
+    let suites = Mutex::new(gate_suites(tests));
+    let next = |take: fn(&mut VecDeque<_>) -> Option<_>| take(&mut lock(&suites));
     let ready = LazyLock::new(|| gate.parts(parts));
     thread::scope(|scope| {
         scope.spawn(|| {
             if *ready {
-                gate.suites(emulated_suites(tests));
+                gate.suites(std::iter::from_fn(|| next(VecDeque::pop_back)));
             }
         });
         gate.lint();
@@ -59,10 +62,10 @@ pub(crate) fn test() -> anyhow::Result<bool> {
             gate.unit(tests);
         }
         let mut fuzz = Command::new("fuzz/run");
-        gate.command("fuzz", fuzz.arg("5").env("FUZZ_SEED", "1"), "make fuzz");
+        gate.command("fuzz", fuzz.arg("2").env("FUZZ_SEED", "1"), "make fuzz");
         if *ready {
             gate.scx_lab();
-            gate.suites(other_suites(tests));
+            gate.suites(std::iter::from_fn(|| next(VecDeque::pop_front)));
         }
     });
     gate.finish()
@@ -95,8 +98,7 @@ pub(crate) fn e2e(names: &[String]) -> anyhow::Result<bool> {
     let ready = gate.parts(parts);
     if let (Some(tests), true) = (&tests, ready) {
         if names.is_empty() {
-            gate.suites(other_suites(tests));
-            gate.suites(emulated_suites(tests));
+            gate.suites(gate_suites(tests).into_iter());
         }
         for name in names {
             gate.named(tests, name)?;
@@ -119,12 +121,15 @@ fn suites(tests: &[TestProgram]) -> impl Iterator<Item = &TestProgram> {
     tests.iter().filter(|test| test.is_suite())
 }
 
-fn emulated_suites(tests: &[TestProgram]) -> impl Iterator<Item = &TestProgram> {
-    suites(tests).filter(|suite| EMULATED.contains(&suite.name.as_str()))
+/// The quickest first.
+fn gate_suites(tests: &[TestProgram]) -> VecDeque<&TestProgram> {
+    let mut suites: Vec<_> = suites(tests).filter(|suite| !suite.is_long()).collect();
+    suites.sort_by_key(|suite| EMULATED.iter().position(|name| *name == suite.name));
+    suites.into()
 }
 
-fn other_suites(tests: &[TestProgram]) -> impl Iterator<Item = &TestProgram> {
-    suites(tests).filter(|suite| !suite.is_long() && !EMULATED.contains(&suite.name.as_str()))
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes what labs are put together from while the workspace is compiled.
@@ -277,13 +282,13 @@ impl Gate {
         };
         println(&row.line());
         let success = row.ended.success;
-        let mut summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut summary = lock(&self.summary);
         summary.rows.push(row);
         success
     }
 
     fn finish(&self) -> anyhow::Result<bool> {
-        let summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
+        let summary = lock(&self.summary);
         println(&summary.to_string());
         if summary.rows.is_empty() {
             bail!("nothing was run");

@@ -18,6 +18,7 @@ fn ready_means_attached_and_an_ejection_is_reported_with_its_reason() {
     nodes.await_condition("lab", "Ready", ATTACHED);
     both_kernels_run_it(&nodes);
     metrics_need_a_right(&nodes);
+    killing_sked_changes_nothing(&nodes);
 
     let before = nodes.scheduler_pods();
     nodes.node("node1").must(SYSRQ).unwrap();
@@ -94,19 +95,15 @@ fn read_manager_metrics(nodes: &SharedNodes) -> String {
 }
 
 /// Neither the manager nor an agent that is killed makes anything unready or restarts a scheduler.
-#[test]
-fn killed_agents_and_a_killed_manager_change_nothing() {
-    let nodes = testkit::nodes();
-    nodes.schedext("lab", &spec(&[]));
-    nodes.await_condition("lab", "Ready", ATTACHED);
+fn killing_sked_changes_nothing(nodes: &SharedNodes) {
     let before = nodes.scheduler_pods();
-    let restarted = restarts(&nodes);
+    let restarted = restarts(nodes);
     for node in NODES {
         // The manager is on one of them.
         nodes.node(node).must("pkill -KILL -x sked").unwrap();
     }
     nodes.until("all three are restarted", || {
-        (restarts(&nodes) == restarted + 3).then_some(())
+        (restarts(nodes) == restarted + 3).then_some(())
     });
     nodes.await_sked();
     nodes.await_condition("lab", "Ready", ATTACHED);

@@ -1,18 +1,26 @@
-//! The ways to uninstall sked that docs/sked.md lists, and the chart. The last tests of the suite:
-//! each of them deploys sked again.
+//! The ways to uninstall sked that docs/sked.md lists, and the chart. The last test of the suite: it
+//! leaves the cluster without sked.
 
 use serde_json::Value;
 use testkit::SharedNodes;
-use testkit::node_cluster::{ATTACHED, MANAGER_LABEL, SKED_NAMESPACE, spec, spec_on};
+use testkit::node_cluster::{ATTACHED, MANAGER_LABEL, SKED_NAMESPACE, spec};
 use testkit::nodes::NODES;
+
+#[test]
+fn uninstalled_in_each_way_and_installed_again() {
+    let mut nodes = testkit::nodes();
+    nodes.schedext("lab", &spec(&[]));
+    nodes.await_condition("lab", "Ready", ATTACHED);
+    a_new_installation_restarts_no_scheduler(&nodes);
+    undeploy_removes_everything(&nodes);
+    the_chart_installs_and_its_job_takes_labels_off(&nodes);
+    nodes.kubectl(&["delete", "node", "left-over"]);
+    nodes.accept_what_is_there();
+}
 
 /// Without the programs the schedulers go on, and the next installation takes them over as they
 /// are.
-#[test]
-fn a_new_installation_restarts_no_scheduler() {
-    let nodes = testkit::nodes();
-    nodes.schedext("lab", &spec(&[]));
-    nodes.await_condition("lab", "Ready", ATTACHED);
+fn a_new_installation_restarts_no_scheduler(nodes: &SharedNodes) {
     let before = nodes.scheduler_pods();
     for folder in ["config/manager", "config/agent", "config/rbac"] {
         nodes.kubectl(&["delete", "-k", folder, "--timeout=400s"]);
@@ -26,38 +34,32 @@ fn a_new_installation_restarts_no_scheduler() {
     assert_eq!(nodes.scheduler_pods(), before, "a scheduler was restarted");
 }
 
-/// `make undeploy` removes everything, then the chart does the same as `make deploy` did, and its
-/// Job takes the owner labels off.
-#[test]
-fn undeploy_removes_everything_and_the_chart_installs_the_same() {
-    let nodes = testkit::nodes();
-    nodes.schedext("lab", &spec(&[]));
-    nodes.await_condition("lab", "Ready", ATTACHED);
-    leave_an_owner_label(&nodes);
-    assert_eq!(nodes.kernel_state("node1"), "enabled");
+fn undeploy_removes_everything(nodes: &SharedNodes) {
+    leave_an_owner_label(nodes);
     nodes.make(&["undeploy"]);
     for node in NODES {
         nodes.await_kernel_state(node, "disabled");
     }
-    assert!(!has_owner_label(&nodes));
+    assert!(!has_owner_label(nodes));
     assert_eq!(nodes.get("default", "namespace/sked-system"), None);
     assert!(!nodes.try_kubectl(&["get", "schedexts"]), "the CRD is left");
+}
 
-    helm_install(&nodes);
-    nodes.apply_schedext("chart", &spec_on("node1", &[]));
-    nodes.await_condition("chart", "Ready", ATTACHED);
-    nodes.kubectl(&["delete", "schedext", "chart"]);
-    nodes.await_kernel_state("node1", "disabled");
-    leave_an_owner_label(&nodes);
+/// That it has the objects of `make deploy` is for `fresh_control_plane` to show.
+fn the_chart_installs_and_its_job_takes_labels_off(nodes: &SharedNodes) {
+    helm_install(nodes);
+    for node in NODES {
+        nodes.until("the agent reports", || {
+            let report = nodes.read(&["sxn", node]);
+            (report["status"]["state"] == "disabled").then_some(())
+        });
+    }
+    leave_an_owner_label(nodes);
     let namespace = format!("--namespace={SKED_NAMESPACE}");
     nodes.helm(&["uninstall", "sked", &namespace, "--timeout=400s"]);
     nodes.until("the chart's Job took the label off", || {
-        (!has_owner_label(&nodes)).then_some(())
+        (!has_owner_label(nodes)).then_some(())
     });
-
-    // The chart leaves the CRDs and the namespace.
-    nodes.kubectl(&["delete", "node", "left-over"]);
-    nodes.deploy();
 }
 
 fn helm_install(nodes: &SharedNodes) {
