@@ -10,7 +10,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 RELEASED := $(TARGET_DIR)/$(STATIC)/release
 XTASK := cargo run --quiet --locked --package xtask --
 LAB := cargo run --quiet --locked --package lab --
-# Editions of containerd besides Debian's, which the gate has.
+# Versions of containerd besides Debian's, which the gate has.
 CONTAINERD := 1.7 2
 
 # The image of sked: what docker-build makes, and deploy and build-installer name.
@@ -36,7 +36,7 @@ e2e: bootstrap ## The suites that need a lab; T=NAME runs one suite or the tests
 
 test-e2e: e2e
 
-lint: bootstrap ## Format, clippy, rustdoc, layers
+lint: bootstrap ## Format, clippy, rustdoc, and `xtask tidy`: which crate and file may use which
 	@$(XTASK) lint
 
 unit: bootstrap ## Tests that need no root, no lab and no network
@@ -47,7 +47,7 @@ fuzz: bootstrap ## A short run of every fuzz target; the long one is part of tes
 
 test-long: prepare-long deny mutants ## What takes too long for every change: kernel series, faults, real schedulers, cosign, licences, mutants, fuzzing; T=NAME runs one suite
 	@$(XTASK) long $(T)
-	[ -n "$(T)" ] || for edition in $(CONTAINERD); do SCHEDKIT_CONTAINERD=$$edition $(XTASK) e2e host::containerd || exit 1; done
+	[ -n "$(T)" ] || for version in $(CONTAINERD); do SCHEDKIT_CONTAINERD=$$version $(XTASK) e2e containerd:: || exit 1; done
 	[ -n "$(T)" ] || fuzz/run 300
 
 bench: prepare-long static ## The measurements; PEER= names another operator for the second column

@@ -2,6 +2,7 @@
 //! kubectl costs more processor time than all of what it asks about.
 
 use std::path::Path;
+use std::sync::mpsc;
 
 use http::{Method, Request};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -157,7 +158,12 @@ impl ApiClient {
             let request = Request::builder().method(method).uri(path);
             let request = request.header("content-type", content_type);
             let request = request.body(body.as_bytes().to_vec()).unwrap();
-            self.runtime.block_on(self.client.request_text(request))
+            // Not block_on, which an asynchronous test may not call.
+            let (sender, receiver) = mpsc::channel();
+            let client = self.client.clone();
+            self.runtime
+                .spawn(async move { sender.send(client.request_text(request).await) });
+            receiver.recv().unwrap()
         };
         match once() {
             // An API server that was stopped leaves a connection that is of no use.

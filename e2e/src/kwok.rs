@@ -1,4 +1,4 @@
-//! Nodes that are objects only: kwok plays their kubelets, so their pods run at once. No kernel is
+//! Nodes that are objects only: kwok takes the place of their kubelets, so their pods run at once. No kernel is
 //! behind any of it.
 
 use serde_json::{Value, json};

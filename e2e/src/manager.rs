@@ -1,4 +1,4 @@
-//! A process of sked on this machine (`sked manager`, `sked agent`), killed when dropped.
+//! A process of sked on this machine (`sked manager`, `sked node-agent`), killed when dropped.
 
 use std::fs::File;
 use std::net::TcpListener;

@@ -3,11 +3,12 @@
 //! lines name the suite, the cause and the command that runs just it again.
 //!
 //! ```text
-//! lab program ─┬▶ lab prepare ─┬▶ suites, the slowest first ────────────────────┐
-//!              └▶ build ───────┴▶ lint, unit, fuzz ─▶ suites, the quickest first ─┴▶ table
+//! lab program ─┬▶ lab prepare ─┬▶ suites, from the slowest ────────────────────┐
+//!              └▶ build ───────┴▶ lint, unit, fuzz ─▶ suites, from the quickest ─┴▶ table
 //! ```
 //!
-//! A suite waits for answers half of the time, so two run at once.
+//! A suite waits for answers half of the time, so `make test` runs two at once; the other commands
+//! run one after the other.
 
 mod cause;
 mod process;
@@ -24,7 +25,7 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 
-use process::{Background, Ended, run, run_with_prefix};
+use process::{Background, Ended, run, run_suite};
 use programs::{TestProgram, build};
 use summary::{Row, Summary};
 use terminal::println;
@@ -71,7 +72,7 @@ pub(crate) fn test() -> anyhow::Result<bool> {
     gate.finish()
 }
 
-/// Format, clippy, rustdoc, layers.
+/// Format, clippy, rustdoc, tidy.
 pub(crate) fn lint() -> anyhow::Result<bool> {
     let gate = Gate::default();
     gate.lint();
@@ -111,8 +112,17 @@ pub(crate) fn e2e(names: &[String]) -> anyhow::Result<bool> {
 pub(crate) fn long(names: &[String]) -> anyhow::Result<bool> {
     let gate = Gate::default();
     if let Some(tests) = gate.build() {
-        let all = suites(&tests).filter(|suite| suite.is_long());
-        gate.suites(all.filter(|suite| names.is_empty() || names.contains(&suite.name)));
+        let all: Vec<_> = suites(&tests).filter(|suite| suite.is_long()).collect();
+        for name in names {
+            let known: Vec<&str> = all.iter().map(|suite| suite.name.as_str()).collect();
+            ensure!(
+                known.contains(&name.as_str()),
+                "no suite is called {name:?}: the long ones are {}",
+                known.join(", ")
+            );
+        }
+        let named = |suite: &&TestProgram| names.is_empty() || names.contains(&suite.name);
+        gate.suites(all.into_iter().filter(named));
     }
     gate.finish()
 }
@@ -121,7 +131,7 @@ fn suites(tests: &[TestProgram]) -> impl Iterator<Item = &TestProgram> {
     tests.iter().filter(|test| test.is_suite())
 }
 
-/// The quickest first.
+/// Those without emulated nodes first: a mistake shows soon.
 fn gate_suites(tests: &[TestProgram]) -> VecDeque<&TestProgram> {
     let mut suites: Vec<_> = suites(tests).filter(|suite| !suite.is_long()).collect();
     suites.sort_by_key(|suite| EMULATED.iter().position(|name| *name == suite.name));
@@ -221,7 +231,7 @@ impl Gate {
             true => format!("make test-long T={}", suite.name),
             false => format!("make e2e T={}", suite.name),
         };
-        let ended = run_with_prefix(&suite.name, &mut command, limit);
+        let ended = run_suite(&suite.name, &mut command, limit);
         self.record(&suite.name, ended, &again);
     }
 

@@ -64,8 +64,9 @@ fn main() -> anyhow::Result<ExitCode> {
             Vec::new()
         }
         _ => bail!(
-            "usage: cargo run -p xtask -- tidy | mutants [NAME…], or cargo run -p xtask \
-             --features man -- man [FOLDER], or cargo run -p xtask --features manifests -- manifests"
+            "usage: cargo run -p xtask -- test | lint | unit | e2e [NAME…] | long [NAME…] | tidy | \
+             mutants [NAME…], or with --features man: man [FOLDER], or with --features manifests: \
+             manifests"
         ),
     };
     for problem in &problems {

@@ -18,7 +18,6 @@ fn ready_means_attached_and_an_ejection_is_reported_with_its_reason() {
     nodes.await_condition("lab", "Ready", ATTACHED);
     both_kernels_run_it(&nodes);
     metrics_need_a_right(&nodes);
-    killing_sked_changes_nothing(&nodes);
 
     let before = nodes.scheduler_pods();
     nodes.node("node1").must(SYSRQ).unwrap();
@@ -31,6 +30,7 @@ fn ready_means_attached_and_an_ejection_is_reported_with_its_reason() {
     let after = nodes.scheduler_pods();
     assert_eq!(after[0].uid, before[0].uid, "no pod was replaced");
     assert_eq!(after[1], before[1], "node2's scheduler was left alone");
+    killing_sked_changes_nothing(&nodes);
 
     nodes.kubectl(&["delete", "schedext", "lab"]);
     for node in NODES {

@@ -1,4 +1,4 @@
-//! The manager and what agents report. The test plays the agents: reports that no real kernel makes
+//! The manager and what agents report. The test writes the reports of agents: reports that no real kernel makes
 //! on demand (nonsense, another boot, another node, silence) are written here. The same with real
 //! kernels is tested on real nodes.
 

@@ -1,5 +1,5 @@
 //! Tests on one shared control plane: a real API server, controller manager and scheduler, with
-//! everything of `config/default` applied. kwok plays the kubelets; managers and node agents run as
+//! everything of `config/default` applied. kwok takes the place of kubelets; managers and node agents run as
 //! processes of this machine.
 //!
 //! Green does not prove that a scheduler runs anywhere: no kernel is behind any of these nodes.

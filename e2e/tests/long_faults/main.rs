@@ -3,7 +3,7 @@
 //! stopped and started for everybody. In the end the cluster is what was asked for, and at no moment
 //! two schedulers' pods were on one node.
 //!
-//! On a real API server, controller manager and scheduler; kwok plays the kubelets. Errors are
+//! On a real API server, controller manager and scheduler; kwok takes the place of kubelets. Errors are
 //! injected by a proxy ([`proxy`]) between the manager and the API server, since a real one does
 //! not produce them on demand; nobody else goes through it. Outages are real.
 

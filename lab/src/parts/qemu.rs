@@ -1,5 +1,5 @@
 //! QEMU from Debian's backports, unpacked and not installed, so that this machine's own QEMU stays as
-//! it is. `design/0006-the-nodes-qemu.md` says why not that one. Its libraries are those of this
+//! it is. `design/0006-qemu-from-backports.md` says why not that one. Its libraries are those of this
 //! machine: see `TO_RUN` in `missing.rs`.
 
 use std::path::{Path, PathBuf};

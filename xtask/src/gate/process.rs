@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -56,14 +56,22 @@ pub(super) fn run(command: &mut Command, limit: Duration) -> Ended {
     run_showing(println, command, limit)
 }
 
-/// For commands that run at the same time: each line begins with the name of its command.
-pub(super) fn run_with_prefix(name: &str, command: &mut Command, limit: Duration) -> Ended {
+/// For suites, which run at the same time: each line begins with the name of its suite, and that of
+/// a test ends with its time.
+pub(super) fn run_suite(name: &str, command: &mut Command, limit: Duration) -> Ended {
     let name = name.to_owned();
-    run_showing(
-        move |line| println(&format!("{name}: {line}")),
-        command,
-        limit,
-    )
+    let last = Arc::new(Mutex::new(Instant::now()));
+    let show = move |line: &str| {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let time = last.elapsed().as_secs_f64();
+        if line.starts_with("test ") {
+            *last = Instant::now();
+            println(&format!("{name}: {line} {time:.1} s"));
+        } else {
+            println(&format!("{name}: {line}"));
+        }
+    };
+    run_showing(show, command, limit)
 }
 
 fn run_showing(

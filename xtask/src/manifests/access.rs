@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_is_told_to_may_go_before_others() {
+    fn no_role_has_a_verb_that_gives_more_rights() {
         let verbs: BTreeSet<_> = ROLES
             .iter()
             .flat_map(|role| role.grants)

@@ -1,4 +1,4 @@
-//! The end of containers: asked, forced, gone; ours and others'.
+//! Stopping and removing containers: by signal, by force, when gone already; schedctl's and others'.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};

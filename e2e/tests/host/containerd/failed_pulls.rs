@@ -1,4 +1,4 @@
-//! Pulls that come to a bad end, and what they leave behind.
+//! Pulls that fail, and what they leave behind.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! What runs, as whom, with which words and in whose sight.
+//! A started container: its user, its arguments, its privileges and namespaces.
 
 use schedkit_runtime::{After, ContainerState, Driver, DriverError, ExitCode};
 use serde_json::json;

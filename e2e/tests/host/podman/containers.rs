@@ -1,4 +1,4 @@
-//! Containers from their first to their last hour.
+//! The states of a container in Podman: created, running, stopped, killed, removed.
 
 use std::time::{Duration, Instant};
 

@@ -77,7 +77,10 @@ pub(super) const ROLES: &[Role] = &[
                     "leases",
                     &[
                         Verb("get", "who leads"),
-                        Verb("update", "to lead, to go on leading, to let go at the end"),
+                        Verb(
+                            "update",
+                            "to become leader, to renew the lease, to release it",
+                        ),
                     ],
                 )
             },
@@ -146,13 +149,16 @@ const READ_SCHEDEXTS: &[Verb] = &[
 ];
 
 const READ_REPORTS: &[Verb] = &[
-    Verb("list", "what the nodes' kernels say"),
-    Verb("watch", "as soon as a kernel says something else"),
+    Verb("list", "what the nodes' kernels report"),
+    Verb("watch", "as soon as a report changes"),
 ];
 
 const REPORTS: &[Verb] = &[
     Verb("get", "what somebody else made under this name meanwhile"),
-    Verb("list", "what the agent before said, by the report's name"),
+    Verb(
+        "list",
+        "what the agent before it reported, by the report's name",
+    ),
     Verb("watch", "whether somebody deletes or changes it"),
     Verb("create", "a node has one, and it goes with the Node"),
     Verb("delete", "one of a Node that had this name before"),
@@ -200,7 +206,7 @@ const NODES: &[Verb] = &[
 const PODS: &[Verb] = &[
     Verb(
         "list",
-        "how the schedulers fare: states, last words; whether an agent is ready",
+        "the states of schedulers' containers and why they ended; whether an agent is ready",
     ),
     Verb("watch", "as soon as it changes"),
 ];

@@ -1,6 +1,9 @@
-//! A lab that is killed while its node boots leaves nothing.
+//! The lab itself, as far as it takes too long for every change: its pods, and a lab that is killed
+//! while its node boots.
 
 #![cfg(test)]
+
+mod pods;
 
 use lab::environment::cache_folder;
 use testkit::lab_process::kill_at;
