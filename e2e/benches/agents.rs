@@ -80,8 +80,9 @@ async fn main() -> anyhow::Result<ExitCode> {
     let bare = begin.elapsed().as_secs_f64();
     met &= beside(
         "all gates and statuses right",
-        (ours, bare),
-        "bare loop",
+        "s",
+        ours,
+        ("bare loop", bare),
         MOST_OF_BARE,
     )?;
     Ok(if met {

@@ -52,8 +52,9 @@ async fn main() -> anyhow::Result<ExitCode> {
     let ours = measurement.operator("sked", &sked, &args).await?;
     let mut met = beside(
         "1,000 SchedExts: DaemonSets and statuses",
-        (ours, second.1),
-        second.0,
+        "s",
+        ours,
+        second,
         MOST_OF_BARE,
     )?;
     met &= measurement.again(&sked, &args).await?;

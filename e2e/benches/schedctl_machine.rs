@@ -14,7 +14,8 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use lab::{Lab, LabSpec, Node, SchedctlHost, Scheduler};
 use serde_json::Value;
-use testkit::measurement::{beside, median, program};
+use testkit::bench::command::{median, program};
+use testkit::bench::figures::beside;
 
 const RUNS: usize = 10;
 // With five of each the medians of two runs lay further apart than what is asked for.

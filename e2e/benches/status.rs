@@ -11,23 +11,15 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
-use testkit::measurement::{beside, kilobytes, median, program, timed, within};
+use testkit::bench::command::{kilobytes, median, program, timed};
+use testkit::bench::figures::{beside, within};
+use testkit::podman::CONFIGURATION;
 
 const RUNS: usize = 20;
 const MOST_OF_PODMAN: f64 = 0.2;
 const MOST_KILOBYTES: f64 = 15_000.0;
 const MOST_BYTES: f64 = 12_000_000.0;
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Runtime and limits as they work on machines without CAP_SYS_RESOURCE, too.
-const CONFIGURATION: &str = r#"
-[containers]
-default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
-[engine]
-runtime = "runc"
-cgroup_manager = "cgroupfs"
-events_logger = "file"
-"#;
 
 /// A Podman with a store of its own, and its service. Both end with this.
 struct Podman {

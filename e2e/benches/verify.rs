@@ -8,7 +8,8 @@ use std::process::{Command, ExitCode};
 use lab::oci::{Image, Registry, Subject};
 use lab::signing::{Algorithm, Cosign, Edition, Form, KeyPair};
 use lab::{Lab, LabSpec, Signing, Topology};
-use testkit::measurement::{beside, kilobytes, median, program, timed};
+use testkit::bench::command::{kilobytes, median, program, timed};
+use testkit::bench::figures::beside;
 
 const RUNS: usize = 20;
 const TARGET: f64 = 0.2;

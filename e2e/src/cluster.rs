@@ -198,6 +198,14 @@ impl Cluster {
         drop(created.unwrap_or_else(|error| panic!("{error}\n{object}")));
     }
 
+    /// Deletes all objects of a kind in a namespace, if the API server does so.
+    pub(crate) fn delete_all(&self, kind: &str, namespace: &str) {
+        let path = path(kind, namespace, None).unwrap();
+        let _ = self
+            .api
+            .send(&Method::DELETE, &path, "application/json", "");
+    }
+
     #[track_caller]
     pub fn patch(&self, namespace: &str, what: &str, patch: &str) {
         let (kind, name) = what.split_once('/').unwrap();

@@ -25,7 +25,6 @@ pub mod kwok;
 pub mod lab_process;
 pub mod machine;
 pub mod manager;
-pub mod measurement;
 pub mod node_agent;
 pub mod node_cluster;
 pub mod nodes;

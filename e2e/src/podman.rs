@@ -21,7 +21,7 @@ use crate::wait::TIMEOUT;
 
 /// Podman's own limits are what no test of ours is about: runc and explicit limits work on
 /// machines without CAP_SYS_RESOURCE, too.
-const CONFIGURATION: &str = r#"
+pub const CONFIGURATION: &str = r#"
 [containers]
 default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
 [engine]

@@ -98,6 +98,11 @@ impl Drop for Shared {
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
         if !namespaces.is_empty() {
+            // The namespace controller takes a minute to come to them, and the next test may need
+            // all nodes.
+            for namespace in namespaces.iter() {
+                self.cluster.delete_all("schedexts", namespace);
+            }
             let args = ["delete", "namespace", "--wait=false", "--ignore-not-found"];
             let names = namespaces.iter().map(String::as_str);
             let args: Vec<&str> = args.into_iter().chain(names).collect();

@@ -1,8 +1,8 @@
 //! Signed images for tests of verification: good ones, and ones with one flaw each. The suite
-//! without cosign compares schedctl with what is expected; `long_signatures` asks both editions of
+//! without cosign compares schedctl with what is expected; `long_signatures` asks both versions of
 //! cosign about the same images.
 
-pub mod expected;
+pub mod table;
 
 use lab::oci::{Image, Registry, Subject};
 use lab::signing::{

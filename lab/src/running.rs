@@ -1,4 +1,4 @@
-//! A lab in the hands of a test or a command: start it, use it, end it.
+//! A running lab, for tests and commands: start it, use it, end it.
 
 mod error;
 mod supervisor_process;

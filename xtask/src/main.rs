@@ -9,9 +9,9 @@
 //! - `manifests`, with the feature `manifests`, writes the files of `config/` and `docs/` that are
 //!   derived from sked's types.
 
+mod crate_dependencies;
 mod gate;
 mod import_cycles;
-mod layers;
 #[cfg(feature = "man")]
 mod man;
 #[cfg(feature = "manifests")]
@@ -47,7 +47,7 @@ fn main() -> anyhow::Result<ExitCode> {
     }
     let problems = match command {
         Some("tidy") => [
-            layers::check()?,
+            crate_dependencies::check()?,
             import_cycles::check(root)?,
             source_files::check(root)?,
         ]

@@ -2,10 +2,10 @@
 //! the API server gets, the roles, the pages that explain them, and the chart's copies. `make
 //! manifests` writes them; a test fails when they drift.
 
-mod access;
 mod chart;
 mod crd;
-mod page;
+mod crd_page;
+mod rbac;
 mod yaml;
 
 use std::fs;
@@ -27,10 +27,10 @@ fn derive(root: &Path) -> anyhow::Result<Vec<Derived>> {
         crd::definition(&schedext)?,
         crd::definition(&schedextnode)?,
         crd::kustomization()?,
-        page::derive(&schedext, &schedextnode)?,
-        access::page(root)?,
+        crd_page::derive(&schedext, &schedextnode)?,
+        rbac::page(root)?,
     ];
-    derived.extend(access::roles());
+    derived.extend(rbac::roles());
     derived.extend(chart::copies(root, &derived)?);
     Ok(derived)
 }

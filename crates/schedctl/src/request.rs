@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use schedctl_args::args::{self, Args, Shell};
 use schedkit_core::{SchedulerName, ops_name};
-use schedkit_image::foreign;
+use schedkit_image::untrusted;
 use schedkit_runtime::ContainerId;
 
 pub(crate) use start::{
@@ -173,7 +173,7 @@ impl TryFrom<args::Wait> for WaitCondition {
     fn try_from(args: args::Wait) -> Result<Self, RequestError> {
         let name = |name: String| {
             name.parse().map_err(|source| RequestError::Name {
-                name: foreign::brief(&name),
+                name: untrusted::brief(&name),
                 source,
             })
         };

@@ -6,7 +6,7 @@ use schedkit_core::sanitize;
 use serde::{Serialize, Serializer};
 
 use crate::fact::Fact;
-use crate::root::HostRoot;
+use crate::root_folder::HostRoot;
 use crate::small_file;
 
 const FILE: &str = "/proc/sys/kernel/arch";

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::fact::Fact;
-use crate::root::HostRoot;
+use crate::root_folder::HostRoot;
 use crate::small_file;
 
 const FILE: &str = "/sys/kernel/btf/vmlinux";

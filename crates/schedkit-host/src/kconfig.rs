@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 pub use source::ConfigSource;
 
 use crate::fact::Fact;
-use crate::root::HostRoot;
+use crate::root_folder::HostRoot;
 
 /// The options that the checks use; the thousands of others are not kept.
 pub const KEPT_OPTIONS: &[&str] = &[

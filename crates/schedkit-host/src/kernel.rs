@@ -4,7 +4,7 @@ use schedkit_core::{KernelRelease, sanitize};
 use serde::{Serialize, Serializer};
 
 use crate::fact::Fact;
-use crate::root::HostRoot;
+use crate::root_folder::HostRoot;
 use crate::small_file;
 
 const SMALL: usize = 4096;

@@ -23,7 +23,7 @@ pub mod kernel;
 pub mod lockdown;
 pub mod other_managers;
 pub mod preflight;
-pub mod root;
+pub mod root_folder;
 pub mod sched_ext;
 mod small_file;
 pub mod snapshot;
@@ -34,7 +34,7 @@ pub mod watch;
 
 pub use architecture::Architecture;
 pub use fact::Fact;
-pub use root::HostRoot;
+pub use root_folder::HostRoot;
 pub use sched_ext::{SchedExt, SchedExtState};
 pub use snapshot::HostSnapshot;
 pub use watch::{Watch, WatchIntervals};

@@ -4,7 +4,7 @@ use schedkit_core::sanitize;
 use serde::{Serialize, Serializer};
 
 use crate::fact::Fact;
-use crate::root::HostRoot;
+use crate::root_folder::HostRoot;
 use crate::small_file;
 
 const FILE: &str = "/sys/kernel/security/lockdown";

@@ -9,7 +9,7 @@ use std::fs;
 use serde::Serialize;
 
 use crate::fact::Fact;
-use crate::root::HostRoot;
+use crate::root_folder::HostRoot;
 use crate::small_file;
 
 const PROCESSES: &[&str] = &["scx_loader"];

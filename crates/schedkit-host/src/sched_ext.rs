@@ -20,7 +20,7 @@ pub use events::Events;
 pub use state::SchedExtState;
 
 use crate::fact::Fact;
-use crate::root::HostRoot;
+use crate::root_folder::HostRoot;
 use crate::small_file;
 
 const FOLDER: &str = "/sys/kernel/sched_ext";

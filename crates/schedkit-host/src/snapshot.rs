@@ -14,7 +14,7 @@ use crate::kconfig::KernelConfig;
 use crate::kernel::KernelInfo;
 use crate::lockdown::Lockdown;
 use crate::other_managers::{self, OtherManager};
-use crate::root::HostRoot;
+use crate::root_folder::HostRoot;
 use crate::sched_ext::SchedExt;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 
 use crate::fact::Fact;
-use crate::root::HostRoot;
+use crate::root_folder::HostRoot;
 use crate::small_file;
 
 /// A scheduler has dozens of descriptors.

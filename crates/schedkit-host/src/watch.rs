@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::fact::Fact;
-use crate::root::HostRoot;
+use crate::root_folder::HostRoot;
 use crate::sched_ext::SchedExt;
 use crate::uevent_stream::{Received, UeventStream};
 

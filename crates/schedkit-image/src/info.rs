@@ -11,9 +11,9 @@ use jiff::Timestamp;
 use schedkit_core::{Digest, ImageRef, PinnedRef};
 use serde::Serialize;
 
-use crate::foreign;
 use crate::registry::{Content, ContentError, Descriptor, Document, Index, Manifest};
 use crate::registry::{Platform, Registry, RegistryError, choose};
+use crate::untrusted;
 use config::Config;
 
 const MAX_CONFIG_BYTES: usize = 1024 * 1024;
@@ -230,7 +230,7 @@ fn describe(
 
 /// Printable and cut to the limit; `None` when nothing is left.
 fn field(text: &str) -> Option<String> {
-    let text: String = foreign::printable(text.trim())
+    let text: String = untrusted::printable(text.trim())
         .chars()
         .take(MAX_FIELD_CHARACTERS)
         .collect();

@@ -11,11 +11,11 @@
 //! before it is shown. Nothing here depends on Kubernetes or on the kernel.
 
 pub mod catalog;
-pub mod foreign;
 pub mod hash;
 pub mod info;
 pub mod registry;
 pub mod secret;
 pub mod signature;
 pub mod trust;
+pub mod untrusted;
 pub mod versions;

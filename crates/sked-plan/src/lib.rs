@@ -16,6 +16,7 @@ pub mod check;
 pub mod claim;
 pub mod daemonset;
 pub mod eligibility;
+pub mod fingerprint;
 #[cfg(test)]
 mod fixture;
 pub mod kernel_state;
@@ -31,7 +32,6 @@ pub mod observed;
 pub mod part;
 pub mod placement;
 pub mod plan;
-pub mod shape;
 pub mod share;
 pub mod status;
 

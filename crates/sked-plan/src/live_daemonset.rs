@@ -7,9 +7,9 @@ use k8s_openapi::api::core::v1::{NodeSelector, Toleration};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::fingerprint::{Fingerprint, fingerprint};
 use crate::name::{ObjectKey, Uid};
 use crate::placement::Placement;
-use crate::shape::{Shape, shape};
 
 /// A DaemonSet as the API server has it; [`LiveDaemonSet::read`] makes one.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,8 +22,8 @@ pub struct LiveDaemonSet {
     pub controller: Option<Uid>,
     /// Any other controller, as `Deployment/web`.
     pub other_controller: Option<String>,
-    /// A hash of every field that sked sets; see [`crate::shape`].
-    pub shape: Shape,
+    /// A hash of every field that sked sets; see [`crate::fingerprint`].
+    pub fingerprint: Fingerprint,
     /// Which nodes its template admits, without the owner label.
     pub placement: Arc<Placement>,
     pub deleting: bool,
@@ -69,7 +69,7 @@ impl LiveDaemonSet {
             resource_version: text("resourceVersion")?,
             controller,
             other_controller,
-            shape: shape(object),
+            fingerprint: fingerprint(object),
             placement: Arc::new(placement(pod.ok_or(NotADaemonSet("template"))?)),
             deleting: !metadata["deletionTimestamp"].is_null(),
             generation: metadata["generation"].as_i64().unwrap_or_default(),

@@ -8,12 +8,12 @@ use schedkit_core::KernelRelease;
 use sked_api::SchedExt;
 
 use crate::eligibility::Eligibility;
+use crate::fingerprint::Fingerprint;
 use crate::kernel_state::KernelState;
 use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::LivePod;
 use crate::name::{NodeName, Uid};
 use crate::node::Node;
-use crate::shape::Shape;
 use crate::share::Share;
 
 /// Input of [`crate::claim`]: the whole cluster.
@@ -63,9 +63,9 @@ pub struct Observed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FutileReplace {
     /// What was sent.
-    pub desired: Shape,
+    pub desired: Fingerprint,
     /// What was stored.
-    pub stored: Shape,
+    pub stored: Fingerprint,
 }
 
 /// An event that reports why the DaemonSet controller could not create pods.

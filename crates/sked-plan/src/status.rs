@@ -16,7 +16,7 @@ mod event;
 mod failure;
 mod issue;
 mod nodes;
-mod pods;
+mod pod_issue;
 mod problem;
 mod progress;
 mod revision;
@@ -64,7 +64,7 @@ pub fn status(observed: &Observed, plan: &Plan, outcome: &Outcome) -> SchedExtSt
 /// scheduler that is not attached yet.
 pub fn due(observed: &Observed) -> Option<Timestamp> {
     let placed = nodes::placed(observed);
-    let later = placed.iter().filter_map(pods::deadline);
+    let later = placed.iter().filter_map(pod_issue::deadline);
     later.filter(|deadline| *deadline > observed.now).min()
 }
 

@@ -10,11 +10,11 @@ mod boot_clock;
 mod cache_health;
 mod claims;
 mod controller;
-mod counts;
 mod gates;
 mod images;
 mod leader;
 mod leadership;
+mod metric_counts;
 mod metrics;
 mod observe;
 mod queue;
@@ -310,10 +310,10 @@ impl Shared {
         let render: Render = Arc::new(move || {
             metrics.text(&Snapshot {
                 queue: queue.snapshot(),
-                schedexts: counts::schedexts(&stores),
-                nodes: counts::nodes(&stores),
-                nodes_of: counts::nodes_of(&stores),
-                names: counts::names(&stores),
+                schedexts: metric_counts::schedexts(&stores),
+                nodes: metric_counts::nodes(&stores),
+                nodes_of: metric_counts::nodes_of(&stores),
+                names: metric_counts::names(&stores),
             })
         });
         if !args.metrics_secure {

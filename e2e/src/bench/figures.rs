@@ -4,26 +4,28 @@ use std::io::Write;
 
 /// Prints a figure and whether it is at most `most`.
 pub fn within(name: &str, unit: &str, figure: f64, most: f64) -> anyhow::Result<bool> {
-    let verdict = if figure <= most { "ok" } else { "MISSED" };
-    print(&format!(
-        "{name:46} {figure:10.2} {unit:3} (at most {most}) {verdict}"
-    ))?;
-    Ok(figure <= most)
+    let line = format!("{name:46} {figure:12.2} {unit:5} (at most {most})");
+    verdict(&line, figure <= most)
 }
 
-/// Prints two columns and whether ours is at most `most` times theirs.
+/// Prints our figure beside another one, and whether ours is at most `most` times theirs.
 pub fn beside(
     name: &str,
-    (ours, theirs): (f64, f64),
-    whose: &str,
+    unit: &str,
+    ours: f64,
+    (whose, theirs): (&str, f64),
     most: f64,
 ) -> anyhow::Result<bool> {
     let ratio = ours / theirs;
-    let verdict = if ratio <= most { "ok" } else { "MISSED" };
-    print(&format!(
-        "{name:46} {ours:10.2} s   {whose} {theirs:.2} s   ratio {ratio:.3} (at most {most}) {verdict}"
-    ))?;
-    Ok(ratio <= most)
+    let figures = format!("{ours:12.2} {unit:5} {whose} {theirs:.2} {unit}");
+    let line = format!("{name:46} {figures}  ratio {ratio:.3} (at most {most})");
+    verdict(&line, ratio <= most)
+}
+
+fn verdict(line: &str, met: bool) -> anyhow::Result<bool> {
+    let word = if met { "ok" } else { "MISSED" };
+    print(&format!("{line} {word}"))?;
+    Ok(met)
 }
 
 pub fn print(line: &str) -> anyhow::Result<()> {

@@ -1,5 +1,5 @@
 //! What the nodes' kernels report reaches the SchedExt: attached, ejected, taken by another one.
-//! The edition for every change; `long_kernel_truth` goes on with reboots, outages and every way to
+//! The version for every change; `long_kernel_state` goes on with reboots, outages and every way to
 //! fail.
 
 use serde_json::{Value, json};

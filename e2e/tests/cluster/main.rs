@@ -3,7 +3,7 @@
 //! scheduler; see `testkit::nodes`.
 //!
 //! Proves nothing about scale or about an API server in trouble (see the suites on a control plane),
-//! and only the common ways in which schedulers end: `long_kernel_truth` has all of them.
+//! and only the common ways in which schedulers end: `long_kernel_state` has all of them.
 
 #![cfg(test)]
 

@@ -12,19 +12,23 @@ const TEMPLATE: &str = "/spec/template/spec";
 #[test]
 fn a_schedext_becomes_a_daemonset_and_goes_with_it() {
     let cluster = testkit::control_plane();
-    cluster.namespace("shape");
-    let manager = cluster.ready_manager(&["--watch-namespaces=shape"]);
+    cluster.namespace("fingerprint");
+    let manager = cluster.ready_manager(&["--watch-namespaces=fingerprint"]);
     cluster.schedext(
-        "shape",
+        "fingerprint",
         "rusty",
         &json!({"sched": "registry.example/scx_rusty:1"}),
     );
     manager.eventually("the status is written", || {
-        cluster.field("shape", "schedext/rusty", "/status/observedGeneration") == 1
+        cluster.field(
+            "fingerprint",
+            "schedext/rusty",
+            "/status/observedGeneration",
+        ) == 1
     });
-    let ready = cluster.condition("shape", "rusty", "Ready");
+    let ready = cluster.condition("fingerprint", "rusty", "Ready");
     assert_ne!(ready["status"], "True", "no kernel has reported: {ready}");
-    let made = cluster.get("shape", "daemonset/rusty").unwrap();
+    let made = cluster.get("fingerprint", "daemonset/rusty").unwrap();
     assert_eq!(made["metadata"]["labels"]["managed-by"], "sked-controller");
     let owner = &made["metadata"]["ownerReferences"][0];
     assert_eq!(
@@ -46,17 +50,17 @@ fn a_schedext_becomes_a_daemonset_and_goes_with_it() {
     assert!(pod["spec"]["initContainers"].is_null());
 
     cluster.schedext(
-        "shape",
+        "fingerprint",
         "rusty",
         &json!({"sched": "registry.example/scx_rusty:2"}),
     );
     manager.eventually("the image follows", || {
         let image = format!("{TEMPLATE}/containers/0/image");
-        cluster.field("shape", "daemonset/rusty", &image) == "registry.example/scx_rusty:2"
+        cluster.field("fingerprint", "daemonset/rusty", &image) == "registry.example/scx_rusty:2"
     });
-    cluster.kubectl(&["delete", "-n", "shape", "schedext/rusty"]);
+    cluster.kubectl(&["delete", "-n", "fingerprint", "schedext/rusty"]);
     manager.eventually("the garbage collector deletes it", || {
-        cluster.get("shape", "daemonset/rusty").is_none()
+        cluster.get("fingerprint", "daemonset/rusty").is_none()
     });
     manager.stop();
 }

@@ -1,5 +1,5 @@
 //! What users do meanwhile: new images, pools that come and go, SchedExts that come and go, nodes
-//! that change their row.
+//! that change the label by which they are selected.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

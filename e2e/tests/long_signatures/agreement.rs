@@ -1,64 +1,11 @@
-//! schedctl beside cosign.
+//! schedctl beside cosign: keys, identities, indexes. Keyless material is in `cosign_verdicts.rs`.
 
 use lab::oci::{Image, Index, Subject};
-use lab::signing::{Algorithm, Edition, Form, Signer, Verdict, verdict_of};
-use testkit::registries::{Verification, reference, registries_with_cosign};
-use testkit::signature_cases::expected::{ACCEPTED, ONLY_COSIGN_3, STRICTER};
-use testkit::signature_cases::{good_bundle, identities, keyless, keys, policy_lines};
+use lab::signing::{Algorithm, Edition, Form, Signer, verdict_of};
+use testkit::registries::{reference, registries_with_cosign};
+use testkit::signature_cases::{good_bundle, identities, keys, policy_lines};
 
 const EDITIONS: [Edition; 2] = [Edition::V2, Edition::V3];
-
-/// How we break the rule, if we do. The suite `host` checks the reasons of our refusals.
-fn breach(case: &str, ours: &Verification, [second, third]: &[Verdict; 2]) -> Option<&'static str> {
-    let listed = |list: &[(&str, &str)]| list.iter().any(|(name, _)| *name == case);
-    match (ours.accepts(), third.is_accepted(), second.is_accepted()) {
-        (true, false, _) => Some("we accept what cosign 3 refuses"),
-        (true, true, false) if !listed(ONLY_COSIGN_3) => Some("cosign 2 refuses it"),
-        (false, true, _) if !listed(STRICTER) => Some("we refuse what cosign 3 accepts"),
-        (true, _, _) if !ACCEPTED.contains(&case) => Some("we accept it"),
-        (true, _, true) if listed(ONLY_COSIGN_3) => Some("cosign 2 accepts it, too"),
-        (true, _, _) if listed(STRICTER) => Some("we are not stricter"),
-        (false, false, _) if listed(STRICTER) => Some("cosign 3 refuses it, too"),
-        _ => None,
-    }
-}
-
-fn compare_keyless(form: Form) {
-    let registries = registries_with_cosign();
-    let cosign = registries.cosign();
-    let policy = registries.default_identity_policy("keyless");
-    let registry = match form {
-        Form::Bundle => registries.with_referrers(),
-        Form::SigTag => registries.plain(),
-    };
-    let mut breaches = Vec::new();
-    for (case, image) in keyless(registries, &registry, form) {
-        let ours = registries.verify(&policy, &image);
-        let verdicts = EDITIONS.map(|edition| {
-            let signer = Signer::default();
-            let verdict = cosign.verify_keyless(edition, &registries.authority, &signer, &image);
-            verdict.unwrap()
-        });
-        if let Some(found) = breach(&case, &ours, &verdicts) {
-            let text = verdicts[1].text().lines().last().unwrap_or_default();
-            let reasons = ours.reasons();
-            breaches.push(format!(
-                "{case}: {found}; ours: {reasons}; cosign 3: {text}"
-            ));
-        }
-    }
-    assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
-}
-
-#[test]
-fn bundles_are_judged_no_milder_than_by_cosign() {
-    compare_keyless(Form::Bundle);
-}
-
-#[test]
-fn signatures_under_a_tag_are_judged_no_milder_than_by_cosign() {
-    compare_keyless(Form::SigTag);
-}
 
 #[test]
 fn what_cosign_signs_is_accepted_by_its_key_and_no_other() {

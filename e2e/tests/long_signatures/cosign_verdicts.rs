@@ -1,15 +1,16 @@
-//! What cosign makes of every good and flawed piece of keyless material, held against the table in
-//! `cosign_verdicts.md`. A case without a row and a row without a case are both mistakes.
+//! What cosign makes of every good and flawed piece of keyless material, compared with
+//! `signature_cases.json`. A case without a row and a row without a case are both mistakes. The
+//! suite `host` compares schedctl with the same table.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 use std::sync::Mutex;
 
 use lab::oci::{Image, Registry, Subject};
 use lab::signing::{Cosign, Edition, Form, Signer, Verdict, verdict_of};
 
 use testkit::registries::{Registries, reference, registries_with_cosign};
+use testkit::signature_cases::table;
 
 use crate::cosign_editions::is_refusal;
 
@@ -36,8 +37,6 @@ enum Outcome {
 }
 
 impl Outcome {
-    const ALL: [Self; 4] = [Self::Accepts, Self::Refuses, Self::Crashes, Self::NotAsked];
-
     fn of(verdict: &Verdict) -> Option<Self> {
         match verdict {
             Verdict::Accepted(_) => Some(Self::Accepts),
@@ -46,18 +45,19 @@ impl Outcome {
         }
     }
 
-    fn word(self) -> &'static str {
-        match self {
-            Self::Accepts => "accepts",
-            Self::Refuses => "refuses",
-            Self::Crashes => "crashes",
-            Self::NotAsked => "–",
+    fn from_table(word: Option<&str>) -> Self {
+        match word {
+            Some("accepts") => Self::Accepts,
+            Some("refuses") => Self::Refuses,
+            Some("crashes") => Self::Crashes,
+            None => Self::NotAsked,
+            Some(word) => panic!("{word:?} is no verdict"),
         }
     }
 }
 
 #[test]
-fn cosign_judges_as_the_table_says() {
+fn cosign_judges_as_the_table_has_it() {
     let registries = registries_with_cosign();
     let asking = Asking {
         cosign: registries.cosign(),
@@ -77,22 +77,18 @@ fn cosign_judges_as_the_table_says() {
             });
         }
     });
-    let (found, expected) = (rows.into_inner().unwrap(), table());
+    let (found, expected) = (rows.into_inner().unwrap(), expected());
     let mut differences = String::new();
     for case in found
         .keys()
         .chain(expected.keys().filter(|case| !found.contains_key(*case)))
     {
-        let (is, said) = (found.get(case), expected.get(case));
-        if is != said {
-            let is = is.map_or("no such case".to_owned(), |row| print(case, row));
-            writeln!(differences, "{is}  (the table: {said:?})").unwrap();
+        let (is, row) = (found.get(case), expected.get(case));
+        if is != row {
+            writeln!(differences, "{case:?}: {is:?}, in the table {row:?}").unwrap();
         }
     }
-    assert!(
-        differences.is_empty(),
-        "cosign_verdicts.md differs:\n{differences}"
-    );
+    assert!(differences.is_empty(), "\n{differences}");
 }
 
 struct Asking {
@@ -156,38 +152,23 @@ impl Asking {
     }
 }
 
-fn word(form: Form) -> &'static str {
-    match form {
-        Form::Bundle => "bundle",
-        Form::SigTag => "tag",
-    }
-}
-
-fn print((form, name): &Case, row: &Row) -> String {
-    let cells = row.map(Outcome::word);
-    format!("| {} | {name} | {} |", word(*form), cells.join(" | "))
-}
-
-fn table() -> BTreeMap<Case, Row> {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/long_signatures/cosign_verdicts.md");
-    let text = std::fs::read_to_string(path).unwrap();
-    text.lines().filter_map(parse).collect()
-}
-
-fn parse(line: &str) -> Option<(Case, Row)> {
-    let cells: Vec<_> = line.split('|').map(str::trim).collect();
-    let [_, form, name, rest @ ..] = cells.as_slice() else {
-        return None;
+fn expected() -> BTreeMap<Case, Row> {
+    let row = |(name, row): (String, table::Row)| {
+        let (form, case) = name.split_once('/').unwrap();
+        let form = if form == "bundle" {
+            Form::Bundle
+        } else {
+            Form::SigTag
+        };
+        let cosign = &row.cosign;
+        let words = [
+            Some(&cosign.v2),
+            cosign.v2_timestamps.as_ref(),
+            Some(&cosign.v3),
+            cosign.v3_timestamps.as_ref(),
+        ];
+        let outcomes = words.map(|word| Outcome::from_table(word.map(String::as_str)));
+        ((form, case.to_owned()), outcomes)
     };
-    let form = [Form::Bundle, Form::SigTag]
-        .into_iter()
-        .find(|known| word(*known) == *form)?;
-    let outcome = |cell: &&str| {
-        let known = Outcome::ALL.into_iter().find(|known| known.word() == *cell);
-        known.unwrap_or_else(|| panic!("{cell:?} is no verdict: {line}"))
-    };
-    let outcomes: Vec<_> = rest.iter().take(JUDGES.len()).map(outcome).collect();
-    let row = outcomes.try_into().expect("a verdict for each judge");
-    Some(((form, (*name).to_owned()), row))
+    table::table().into_iter().map(row).collect()
 }

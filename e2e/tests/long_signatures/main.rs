@@ -1,6 +1,6 @@
-//! `schedctl verify` and both editions of cosign, asked about the same images in the same registries.
+//! `schedctl verify` and both versions of cosign, asked about the same images in the same registries.
 //! The rule: we never accept what cosign refuses; where we refuse what it accepts, the case is in
-//! `testkit::signature_cases::expected` with its reason.
+//! `signature_cases.json` of schedkit-image with its reason.
 
 #![cfg(test)]
 

@@ -29,8 +29,8 @@ struct Created {
 }
 
 /// Keyless signatures of one image by one signer, by case: good ones, and ones with one flaw each.
-/// `lab/sigstore/bundles.go` and `simple.go` have the cases; `e2e/tests/long_signatures/cosign_verdicts.md` has cosign's
-/// verdict on each.
+/// `lab/sigstore/bundles.go` and `simple.go` have the cases; `signature_cases.json` of
+/// schedkit-image has the verdict on each.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Material {
     /// In the format of cosign 3.

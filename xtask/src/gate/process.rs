@@ -64,7 +64,7 @@ pub(super) fn run_suite(name: &str, command: &mut Command, limit: Duration) -> E
     let show = move |line: &str| {
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         let time = last.elapsed().as_secs_f64();
-        if line.starts_with("test ") {
+        if line.starts_with("test ") && !line.starts_with("test result") {
             *last = Instant::now();
             println(&format!("{name}: {line} {time:.1} s"));
         } else {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use schedkit_image::catalog::{Cache, Source};
-use schedkit_image::foreign::printable;
+use schedkit_image::untrusted::printable;
 use serde::Serialize;
 
 use super::document::{Document, json_name};

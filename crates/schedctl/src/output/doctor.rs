@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use schedkit_core::{CheckStatus, Finding, Severity, Summary};
-use schedkit_image::foreign::printable;
+use schedkit_image::untrusted::printable;
 use serde::Serialize;
 
 use super::document::{Document, ERROR, GOOD, WARNING, json_name};

@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use schedctl_args::args::LogLevel;
-use schedkit_image::foreign;
+use schedkit_image::untrusted;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -65,7 +65,7 @@ impl Subscriber for LogPrinter {
             Level::INFO => ("info", DIM),
             _ => ("debug", DIM),
         };
-        print_line(kind, style, &foreign::shortened(&message.0, MAX_LENGTH));
+        print_line(kind, style, &untrusted::shortened(&message.0, MAX_LENGTH));
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {

@@ -1,6 +1,6 @@
 //! schedctl's containers, as `schedctl ps` prints them.
 
-use schedkit_image::foreign::brief;
+use schedkit_image::untrusted::brief;
 use schedkit_runtime::ContainerId;
 use schedkit_runtime::driver::Runtime;
 use serde::Serialize;

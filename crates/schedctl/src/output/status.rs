@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use schedkit_host::{Fact, SchedExt};
-use schedkit_image::foreign::brief;
+use schedkit_image::untrusted::brief;
 use schedkit_runtime::ContainerId;
 use schedkit_runtime::containerd::PodName;
 use schedkit_runtime::driver::Runtime;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schedctl_args::args;
 use schedkit_core::{ImageRef, Tag};
 use schedkit_image::catalog::Resolution;
-use schedkit_image::foreign;
+use schedkit_image::untrusted;
 use schedkit_runtime::Until;
 
 use crate::decide::StartMode;
@@ -75,7 +75,7 @@ impl ImageRequest {
     ) -> Result<Self, VersionError> {
         let tag = |text: String| {
             text.parse()
-                .map_err(|_| VersionError::NotATag(foreign::brief(&text)))
+                .map_err(|_| VersionError::NotATag(untrusted::brief(&text)))
         };
         Ok(Self {
             name_or_reference: args.image,

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 
 use schedctl_args::args::LogLevel;
 use schedkit_image::catalog::Location;
-use schedkit_image::foreign::{self, ReadError};
 use schedkit_image::registry::Hosts;
+use schedkit_image::untrusted::{self, ReadError};
 use schedkit_runtime::driver::Runtime;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -89,7 +89,7 @@ impl ConfigFile {
 
     fn read(path: &Path) -> Result<Self, ConfigFileError> {
         let path = path.to_owned();
-        match foreign::read_file(&path, MAX_BYTES) {
+        match untrusted::read_file(&path, MAX_BYTES) {
             Ok(text) => match Self::parse(&text) {
                 Ok(config) => Ok(Self {
                     path: Some(path),
@@ -108,7 +108,7 @@ impl ConfigFile {
             let start = error.span().map_or(0, |span| span.start);
             let before = text.get(..start).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            let reason = foreign::brief(error.message());
+            let reason = untrusted::brief(error.message());
             ParseError { line, reason }
         })
     }
@@ -133,7 +133,7 @@ fn require_absolute<E: serde::de::Error>(path: PathBuf) -> Result<PathBuf, E> {
     if path.is_absolute() {
         return Ok(path);
     }
-    let path = foreign::brief(&path.display().to_string());
+    let path = untrusted::brief(&path.display().to_string());
     Err(E::custom(format!("{path:?} is not an absolute path")))
 }
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use schedctl_args::args::LogLevel;
 use schedkit_image::catalog::Cache;
-use schedkit_image::foreign;
 use schedkit_image::registry::{Credentials, DefaultAuthFolders, Proxies};
 use schedkit_image::secret::Secret;
+use schedkit_image::untrusted;
 use schedkit_runtime::driver::Runtime;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -108,7 +108,7 @@ fn flag(variable: &'static str, value: Option<&str>) -> Result<bool, Environment
             variable,
             reason: format!(
                 "{:?}, expected 1, true, yes, 0, false or no",
-                foreign::brief(other)
+                untrusted::brief(other)
             ),
         }),
     }
@@ -125,7 +125,7 @@ fn variant<'de, T: Deserialize<'de>>(
         .map(Some)
         .map_err(|error: ValueError| EnvironmentError::Value {
             variable,
-            reason: foreign::brief(&error.to_string()),
+            reason: untrusted::brief(&error.to_string()),
         })
 }
 

@@ -6,7 +6,7 @@ use schedkit_core::KernelRelease;
 use serde::{Serialize, Serializer};
 
 use crate::fact::Fact;
-use crate::root::HostRoot;
+use crate::root_folder::HostRoot;
 use crate::small_file;
 
 /// Ten times the biggest configuration seen. Keeps a small compressed file from filling the memory.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::download::{CatalogUrl, ETag};
 use super::parse::MAX_BYTES;
 use super::resolve::Catalog;
-use crate::{foreign, hash};
+use crate::{hash, untrusted};
 
 /// JSON can escape each byte of the text with six.
 const MAX_FILE_BYTES: usize = 6 * MAX_BYTES + 4096;
@@ -40,7 +40,7 @@ struct File {
 impl Cache {
     /// The stored catalog of this URL, if the file is valid.
     pub(super) fn read(&self, url: &CatalogUrl) -> Option<CachedCatalog> {
-        let text = foreign::read_file(&self.path(url)?, MAX_FILE_BYTES).ok()?;
+        let text = untrusted::read_file(&self.path(url)?, MAX_FILE_BYTES).ok()?;
         let file: File = serde_json::from_str(&text).ok()?;
         let catalog = Catalog::parse(&file.catalog).ok()?;
         let etag = file.etag.as_deref().and_then(ETag::parse);

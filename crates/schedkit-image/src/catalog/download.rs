@@ -86,7 +86,7 @@ impl FromStr for CatalogUrl {
 impl fmt::Display for CatalogUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let public = self.0.split(['?', '#']).next().unwrap_or_default();
-        f.write_str(&crate::foreign::brief(public))
+        f.write_str(&crate::untrusted::brief(public))
     }
 }
 

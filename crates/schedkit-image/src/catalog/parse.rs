@@ -11,7 +11,7 @@ use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::name::SchedulerName;
-use crate::foreign;
+use crate::untrusted;
 
 pub(super) const MAX_BYTES: usize = 1024 * 1024;
 const MAX_ENTRIES: usize = 4096;
@@ -49,7 +49,7 @@ fn with_position(error: &serde_json::Error) -> CatalogError {
     CatalogError::At {
         line,
         column,
-        reason: foreign::brief(reason),
+        reason: untrusted::brief(reason),
     }
 }
 
@@ -149,8 +149,8 @@ where
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Parsed<T>, E> {
         text.parse().map(Parsed).map_err(|error| {
-            let reason = foreign::brief(&chain(&error));
-            E::custom(format!("{:?}: {reason}", foreign::brief(text)))
+            let reason = untrusted::brief(&chain(&error));
+            E::custom(format!("{:?}: {reason}", untrusted::brief(text)))
         })
     }
 }

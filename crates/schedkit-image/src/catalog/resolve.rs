@@ -8,7 +8,7 @@ use schedkit_core::image_ref::ImageRefError;
 use super::name::SchedulerName;
 use super::parse::{self, CatalogError};
 use super::suggest;
-use crate::foreign;
+use crate::untrusted;
 
 /// Embedded in the program, for machines without a network.
 const SNAPSHOT: &str = include_str!("../../../../catalog/manifest.json");
@@ -88,7 +88,7 @@ impl Catalog {
             return resolution;
         }
         let suggestions = suggest::suggestions(text, &self.entries);
-        let text = foreign::brief(text);
+        let text = untrusted::brief(text);
         Err(ResolveError::Unknown { text, suggestions })
     }
 }
@@ -99,7 +99,7 @@ impl Resolution {
     pub fn without_catalog(text: &str) -> Option<Result<Self, ResolveError>> {
         text.contains('/').then(|| {
             text.parse().map(Self::Reference).map_err(|source| {
-                let text = foreign::brief(text);
+                let text = untrusted::brief(text);
                 ResolveError::Reference { text, source }
             })
         })

@@ -15,7 +15,7 @@ use super::cache::Cache;
 use super::download::{CatalogUrl, Download, DownloadError, UrlError, download};
 use super::parse::{CatalogError, MAX_BYTES};
 use super::resolve::Catalog;
-use crate::foreign::{self, ReadError};
+use crate::untrusted::{self, ReadError};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
@@ -98,7 +98,7 @@ pub async fn load(source: &Source, cache: &Cache) -> Result<Loaded, SourceError>
 }
 
 fn read(path: PathBuf) -> Result<Loaded, SourceError> {
-    match foreign::read_file(&path, MAX_BYTES) {
+    match untrusted::read_file(&path, MAX_BYTES) {
         Ok(text) => parse(&text, Location::File(path)),
         Err(source) => Err(SourceError::File { path, source }),
     }

@@ -115,7 +115,7 @@ impl Content {
             let is_index_type = media_type.ends_with("image.index.v1+json")
                 || media_type.ends_with("distribution.manifest.list.v2+json");
             if is_index_type != is_index {
-                let media_type = crate::foreign::brief(&media_type);
+                let media_type = crate::untrusted::brief(&media_type);
                 return Err(ContentError::Mislabelled { media_type });
             }
         }

@@ -18,8 +18,8 @@ use auth_file::{AuthFile, InvalidEntry};
 pub use error::CredentialsError;
 pub use login::{Login, LoginSource};
 
-use crate::foreign::{self, ReadError};
 use crate::secret::Secret;
+use crate::untrusted::{self, ReadError};
 
 const MAX_FILE_BYTES: usize = 1024 * 1024;
 
@@ -122,7 +122,7 @@ impl Credentials {
 impl AuthFilePath {
     fn read(&self) -> Result<Option<(AuthFile, &Path)>, CredentialsError> {
         let (Self::Required(path) | Self::Optional(path)) = self;
-        let text = match foreign::read_file(path, MAX_FILE_BYTES) {
+        let text = match untrusted::read_file(path, MAX_FILE_BYTES) {
             Ok(text) => Secret::new(text),
             Err(error) if self.may_be_missing(&error) => return Ok(None),
             Err(source) => {

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::content::{Descriptor, Index, Platform};
-use crate::foreign;
+use crate::untrusted;
 
 /// In an error.
 const MAX_LISTED: usize = 20;
@@ -55,7 +55,7 @@ impl fmt::Display for Platform {
             self.architecture,
             variant.unwrap_or_default()
         );
-        f.write_str(&foreign::brief(&text))
+        f.write_str(&untrusted::brief(&text))
     }
 }
 

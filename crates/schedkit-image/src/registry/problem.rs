@@ -10,7 +10,7 @@ use schedkit_core::Digest;
 use super::challenge::ChallengeError;
 use super::content::ContentError;
 use super::credentials::{CredentialsError, LoginSource};
-use crate::foreign::ReadError;
+use crate::untrusted::ReadError;
 
 /// Redirects that are followed for one request.
 pub(super) const MAX_REDIRECTS: usize = 5;

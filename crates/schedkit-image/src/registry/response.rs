@@ -14,7 +14,7 @@ use super::http::FinalResponse;
 use super::limits::Limits;
 use super::problem::{ErrorCode, Problem};
 use super::transport::explain;
-use crate::foreign;
+use crate::untrusted;
 
 const MAX_ERROR_BODY_BYTES: usize = 8 * 1024;
 
@@ -83,7 +83,7 @@ impl SuccessResponse {
         let header = self.headers().get(CONTENT_TYPE);
         let text = header.and_then(|header| header.to_str().ok());
         let text = text.and_then(|text| text.split(';').next());
-        foreign::brief(text.unwrap_or_default())
+        untrusted::brief(text.unwrap_or_default())
     }
 
     pub(super) fn content_length(&self) -> Option<u64> {

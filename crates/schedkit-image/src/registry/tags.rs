@@ -10,7 +10,7 @@ use super::http::RedirectPolicy;
 use super::pages::{Page, Pages};
 use super::problem::{BadResponse, Problem};
 use super::request::{RegistryRequest, Requester};
-use crate::foreign;
+use crate::untrusted;
 
 const MAX_PAGE_BYTES: u64 = 1024 * 1024;
 const MAX_PAGES: usize = 100;
@@ -59,7 +59,7 @@ fn parse(body: &[u8]) -> Result<Vec<Tag>, BadResponse> {
     let names = list.tags.unwrap_or_default().into_iter();
     let tags = names.map(|name| {
         let tag = name.parse();
-        tag.map_err(|_| BadResponse::Tag(foreign::brief(&name)))
+        tag.map_err(|_| BadResponse::Tag(untrusted::brief(&name)))
     });
     tags.collect()
 }

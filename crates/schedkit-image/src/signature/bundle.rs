@@ -12,7 +12,7 @@ use sigstore_verify::types::{self, DerCertificate, SignatureContent};
 
 use super::payload;
 use super::refusal::Refusal;
-use crate::foreign::brief;
+use crate::untrusted::brief;
 
 const VERSIONS: [&str; 2] = [
     "application/vnd.dev.sigstore.bundle.v0.3+json",

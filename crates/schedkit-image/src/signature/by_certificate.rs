@@ -19,8 +19,8 @@ use super::log_entry::{Entry, LoggedSigner, RekorVersion};
 use super::refusal::Refusal;
 use super::simple_signing::SimpleSignature;
 use super::verdict::{Accepted, Evidence, Format, Signer};
-use crate::foreign::brief;
 use crate::trust::{NarrowError, Policy};
+use crate::untrusted::brief;
 
 /// A certificate and the log entry of what it signed.
 struct Signing<'a> {

@@ -12,8 +12,8 @@ use super::log_entry::{Entry, LoggedSigner, RekorVersion};
 use super::refusal::Refusal;
 use super::simple_signing::SimpleSignature;
 use super::verdict::{Accepted, Evidence, Format, LogEvidence, Signer};
-use crate::foreign::brief;
 use crate::trust::{LogForKeys, NamedKey, Policy, Rule};
+use crate::untrusted::brief;
 
 /// A signature with its log entry.
 struct Logged<'a> {

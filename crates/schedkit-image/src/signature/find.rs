@@ -9,8 +9,8 @@ use schedkit_core::{Digest, ImageRef, PinnedRef, Tag};
 
 use super::found::{FoundSignature, Material, SignatureId, SignatureSource};
 use super::refusal::Refusal;
-use crate::foreign::brief;
 use crate::registry::{Content, Descriptor, Document, Manifest, Registry, RegistryError};
+use crate::untrusted::brief;
 
 /// Further referrers and further layers are not fetched.
 pub(super) const MAX_SIGNATURES: usize = 64;

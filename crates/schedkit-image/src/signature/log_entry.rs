@@ -13,9 +13,9 @@ use sigstore_verify::types::{Bundle, KindVersion};
 
 use super::refusal::Refusal;
 use super::verdict::LogEvidence;
-use crate::foreign::brief;
 use crate::hash::sha256;
 use crate::trust::TrustRoot;
+use crate::untrusted::brief;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RekorVersion {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use self::unique_names::UniqueNames;
 use super::refusal::Refusal;
-use crate::foreign::brief;
+use crate::untrusted::brief;
 
 const STATEMENT: &str = "https://in-toto.io/Statement/v1";
 const SIGNATURE_PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";

@@ -19,8 +19,8 @@ use sigstore_verify::types::{
 
 use super::payload;
 use super::refusal::Refusal;
-use crate::foreign::brief;
 use crate::hash::sha256;
+use crate::untrusted::brief;
 
 const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";

@@ -10,8 +10,8 @@ use schedkit_core::{Digest, PinnedRef};
 use serde::Serialize;
 
 use super::found::{SignatureId, SignatureSource, as_text};
-use crate::foreign::brief;
 use crate::trust::Rule;
+use crate::untrusted::brief;
 
 /// An image whose signature the policy accepts.
 ///

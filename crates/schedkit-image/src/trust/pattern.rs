@@ -62,7 +62,7 @@ impl Pattern {
             .build()
             .map_err(|error| match error {
                 regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
-                other => SyntaxError::Malformed(crate::foreign::brief(&other.to_string())).into(),
+                other => SyntaxError::Malformed(crate::untrusted::brief(&other.to_string())).into(),
             })?;
         Ok(Self(PatternKind::Regexp { program, anchoring }))
     }

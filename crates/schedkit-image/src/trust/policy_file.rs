@@ -16,7 +16,7 @@ use super::key::PublicKey;
 use super::pattern::Pattern;
 use super::policy::{Identity, LogForKeys, NamedKey, Policy, PolicyWarning};
 use super::root::{RootOrigin, TrustRoot};
-use crate::foreign::{brief, read_file};
+use crate::untrusted::{brief, read_file};
 
 const MAX_POLICY_BYTES: usize = 64 << 10;
 const MAX_KEY_BYTES: usize = 64 << 10;

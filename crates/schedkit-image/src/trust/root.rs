@@ -17,8 +17,8 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode;
 use x509_cert::time::Time;
 
-use crate::foreign::brief;
 use crate::hash::sha256;
+use crate::untrusted::brief;
 
 const PUBLIC_GOOD: &str = include_str!("public_good_root.json");
 /// When the embedded file was taken from the public instance.

@@ -3,7 +3,7 @@
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::shape::is_kubectls;
+use crate::fingerprint::is_kubectls;
 
 /// The live DaemonSet, including its resource version, with every field that sked controls reset.
 /// Annotations of `kubectl rollout restart` stay in the template; labels, annotations and other

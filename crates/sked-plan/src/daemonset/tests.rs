@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use sked_api::SchedExt;
 
 use super::*;
+use crate::fingerprint::fingerprint;
 use crate::fixture::schedext;
 use crate::part::parts;
-use crate::shape::shape;
 
 fn rendered(schedext: &SchedExt) -> Vec<Value> {
     let daemonsets = parts(schedext).map(|part| daemonset(&part));
@@ -125,8 +125,8 @@ fn a_replace_keeps_the_fields_of_others() {
     let written = overlay(serde_json::from_value(live).unwrap(), &desired);
     let written = serde_json::to_value(written).unwrap();
     assert_eq!(
-        shape(&written),
-        shape(&serde_json::to_value(&desired).unwrap())
+        fingerprint(&written),
+        fingerprint(&serde_json::to_value(&desired).unwrap())
     );
     let metadata = &written["metadata"];
     assert_eq!(metadata["resourceVersion"], "7");

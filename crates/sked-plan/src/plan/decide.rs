@@ -2,11 +2,11 @@
 
 use super::step::{Plan, PlanStep, TakenName, WaitingDaemonSet, WaitsFor};
 use crate::daemonset::daemonset;
+use crate::fingerprint::{Fingerprint, fingerprint};
 use crate::live_daemonset::LiveDaemonSet;
 use crate::name::ObjectKey;
 use crate::observed::Observed;
 use crate::part::{Part, uid};
-use crate::shape::{Shape, shape};
 
 /// Adds to the plan what a part needs. Returns the name of its DaemonSet, unless the part must
 /// yield that name.
@@ -52,8 +52,8 @@ fn replace(observed: &Observed, part: &Part<'_>, live: &LiveDaemonSet, plan: &mu
     let Ok(value) = serde_json::to_value(&desired) else {
         return;
     };
-    let shape = shape(&value);
-    if shape == live.shape {
+    let fingerprint = fingerprint(&value);
+    if fingerprint == live.fingerprint {
         return;
     }
     match wait_reason(observed, part) {
@@ -61,7 +61,7 @@ fn replace(observed: &Observed, part: &Part<'_>, live: &LiveDaemonSet, plan: &mu
             key: live.key.clone(),
             waits_for,
         }),
-        None if is_futile(observed, live, shape) => {}
+        None if is_futile(observed, live, fingerprint) => {}
         None => plan.steps.push(PlanStep::Replace {
             desired: Box::new(desired),
             uid: live.uid.clone(),
@@ -71,9 +71,9 @@ fn replace(observed: &Observed, part: &Part<'_>, live: &LiveDaemonSet, plan: &mu
 
 /// Whether the same replace was tried before and the live DaemonSet is what the API server made of
 /// it. To repeat it would be an endless fight with a mutating webhook.
-fn is_futile(observed: &Observed, live: &LiveDaemonSet, desired: Shape) -> bool {
+fn is_futile(observed: &Observed, live: &LiveDaemonSet, desired: Fingerprint) -> bool {
     let tried = observed.futile.get(&live.uid);
-    tried.is_some_and(|tried| tried.desired == desired && tried.stored == live.shape)
+    tried.is_some_and(|tried| tried.desired == desired && tried.stored == live.fingerprint)
 }
 
 /// The claims list the nodes whose labels must be written first: those on which the DaemonSet as it

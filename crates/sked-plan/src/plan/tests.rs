@@ -8,10 +8,10 @@ use sked_api::SchedExt;
 
 use super::*;
 use crate::check::check_plan;
+use crate::fingerprint::fingerprint;
 use crate::fixture::{key, live, observed, schedext};
 use crate::name::Uid;
 use crate::observed::FutileReplace;
-use crate::shape::shape;
 
 fn with_pool() -> SchedExt {
     let pools = json!([{"name": "batch", "nodeSelector": {"pool": "batch"}}]);
@@ -140,12 +140,12 @@ fn a_daemonset_that_is_being_deleted_is_waited_for() {
 #[test]
 fn a_replace_that_had_no_effect_is_not_planned_again() {
     let one = schedext("one", json!({"sched": "example/one:1"}));
-    let desired = shape(&live(&one)[0]);
+    let desired = fingerprint(&live(&one)[0]);
     let mut live = live(&one);
     live[0]["spec"]["template"]["spec"]["hostNetwork"] = json!(true);
     let mut observed = observed(&one, &live);
     assert_eq!(described(&observed), ["replace one"]);
-    let stored = observed.daemonsets[0].shape;
+    let stored = observed.daemonsets[0].fingerprint;
     let uid = Uid("ds-one".to_owned());
     let tried = FutileReplace { desired, stored };
     observed.futile.insert(uid.clone(), tried);

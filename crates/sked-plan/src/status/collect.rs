@@ -5,7 +5,7 @@ use sked_api::Reason;
 
 use super::issue::{Issue, name_taken};
 use super::nodes::PlacedPod;
-use super::{failure, pods};
+use super::{failure, pod_issue};
 use crate::live_daemonset::LiveDaemonSet;
 use crate::observed::{Observed, Refusal};
 use crate::part::{parts, uid};
@@ -36,7 +36,7 @@ pub(super) fn issues(
         .filter_map(|one| refused(observed, one));
     let pods = placed
         .iter()
-        .filter_map(|placed| pods::issue(placed, observed.now));
+        .filter_map(|placed| pod_issue::issue(placed, observed.now));
     let overall = taken.chain(failed).chain(spec).chain(refused);
     overall.chain(pods).collect()
 }

@@ -4,7 +4,7 @@ use sked_api::Reason;
 
 use super::issue::Issue;
 use super::nodes::PlacedPod;
-use super::pods;
+use super::pod_issue;
 use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::PodState;
 use crate::name::NodeName;
@@ -118,5 +118,5 @@ fn is_starting(placed: &PlacedPod<'_>, observed: &Observed) -> bool {
         PodState::Running => placed.state == NodeState::Attaching,
         PodState::Waiting { .. } | PodState::Failed { .. } => false,
     };
-    on_its_way && pods::failure(placed, observed.now).is_none()
+    on_its_way && pod_issue::failure(placed, observed.now).is_none()
 }

@@ -10,9 +10,9 @@ use sked_plan::OwnerId;
 use sked_plan::claim::claim;
 use sked_plan::daemonset::daemonset;
 use sked_plan::eligibility::Eligibility;
+use sked_plan::fingerprint::{differences, fingerprint};
 use sked_plan::part::parts;
 use sked_plan::plan::Outcome;
-use sked_plan::shape::{differences, shape};
 use sked_plan::status::status;
 use sked_plan::{Node, Uid};
 
@@ -181,7 +181,7 @@ proptest! {
             let desired = serde_json::to_value(daemonset(&part)).unwrap();
             let live = filled_in(desired.clone());
             prop_assert_eq!(differences(&live, &desired), Vec::<String>::new());
-            prop_assert_eq!(shape(&live), shape(&desired));
+            prop_assert_eq!(fingerprint(&live), fingerprint(&desired));
         }
     }
 }

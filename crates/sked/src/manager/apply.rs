@@ -11,9 +11,9 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::api::{Api, DeleteParams, PostParams, Preconditions, PropagationPolicy};
 use kube::{Client, core::Request};
 use sked_plan::daemonset::overlay;
+use sked_plan::fingerprint::{differences, fingerprint};
 use sked_plan::observed::FutileReplace;
 use sked_plan::plan::{Attempt, Failure, PlanStep};
-use sked_plan::shape::{differences, shape};
 use sked_plan::{LiveDaemonSet, ObjectKey, Uid};
 
 use crate::manager::leadership::Leadership;
@@ -120,7 +120,7 @@ impl Applier {
         if live["metadata"]["uid"] != *uid.0 {
             return Ok(false);
         }
-        if shape(&live) == shape(&rendered) {
+        if fingerprint(&live) == fingerprint(&rendered) {
             self.store_result(&FullObject(live), desired)?;
             return Ok(false);
         }
@@ -179,8 +179,8 @@ impl Applier {
             return Ok(());
         };
         let rendered = serde_json::to_value(desired).map_err(invalid_json)?;
-        let desired = shape(&rendered);
-        if live.shape == desired {
+        let desired = fingerprint(&rendered);
+        if live.fingerprint == desired {
             self.futile().remove(&live.uid);
         } else {
             tracing::warn!(
@@ -188,7 +188,7 @@ impl Applier {
                 differs = ?differences(&stored.0, &rendered),
                 "the API server or a mutating webhook stored something else; it is not replaced again"
             );
-            let stored = live.shape;
+            let stored = live.fingerprint;
             let exists = |uid: &Uid| !self.stores.daemonsets.group(uid).is_empty();
             let mut futile = self.futile();
             futile.retain(|uid, _| exists(uid));

@@ -14,8 +14,8 @@ use tracing::Instrument;
 
 use crate::error_chain::chain;
 use crate::manager::apply::{Applier, ApplyError};
-use crate::manager::counts;
 use crate::manager::images::MinKernels;
+use crate::manager::metric_counts;
 use crate::manager::metrics::{Metrics, ReconcileResult};
 use crate::manager::observe::{Observation, Sources, observe};
 use crate::manager::queue::Queue;
@@ -148,7 +148,7 @@ impl Controller {
             .await?;
         let before = observed.schedext.status.as_ref();
         self.metrics
-            .ejected(key, counts::newly_ejected(before, &status));
+            .ejected(key, metric_counts::newly_ejected(before, &status));
         match failed {
             Some(error) => Err(error.into()),
             None => Ok(next(&observed)),

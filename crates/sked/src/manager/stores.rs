@@ -12,9 +12,9 @@
 mod agent;
 mod daemonset;
 mod decode;
+mod failed_create;
 mod node;
 mod pod;
-mod refusal;
 mod report;
 mod schedext;
 mod store;
@@ -23,8 +23,8 @@ use sked_plan::{LiveDaemonSet, LivePod, Node};
 
 pub(crate) use agent::AgentPod;
 pub(crate) use decode::{Decoded, FullObject, Watched};
+pub(crate) use failed_create::RefusalEvent;
 pub(crate) use node::key as node_key;
-pub(crate) use refusal::RefusalEvent;
 pub(crate) use report::ReportOfNode;
 pub(crate) use schedext::{SchedExtEntry, Unreadable};
 pub(crate) use store::{Change, Source, Store, Stored};

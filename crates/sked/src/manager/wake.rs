@@ -84,7 +84,7 @@ impl Wake {
     fn daemonset(&self, change: &Change<LiveDaemonSet>) {
         let spec = |live: &Option<Arc<LiveDaemonSet>>| {
             let live = live.as_ref()?;
-            let spec = (live.uid.clone(), live.shape, live.controller.clone());
+            let spec = (live.uid.clone(), live.fingerprint, live.controller.clone());
             Some((spec, live.placement.clone(), live.deleting))
         };
         let owners = [&change.old, &change.new].map(|live| live.as_ref()?.controller.clone());

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::foreign::ReadError;
+use crate::untrusted::ReadError;
 
 /// Why a lookup of credentials failed. A helper's `name` is the part behind `docker-credential-`.
 #[derive(Debug, thiserror::Error)]

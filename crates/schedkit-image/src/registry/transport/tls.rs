@@ -9,8 +9,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::foreign;
 use crate::registry::problem::SetupError;
+use crate::untrusted;
 
 /// Five times the size of all public certificate authorities together.
 const MAX_CA_FILE_BYTES: usize = 1024 * 1024;
@@ -56,7 +56,7 @@ pub(super) fn roots_with(ca: &Path) -> Result<RootCertStore, SetupError> {
         path: path(),
         reason,
     };
-    let text = foreign::read_file(ca, MAX_CA_FILE_BYTES);
+    let text = untrusted::read_file(ca, MAX_CA_FILE_BYTES);
     let text = text.map_err(|source| SetupError::CaFile {
         path: path(),
         source,

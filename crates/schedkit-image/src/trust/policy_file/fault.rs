@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde_saphyr::{Location, Spanned};
 
-use crate::foreign::ReadError;
 use crate::trust::key::KeyError;
 use crate::trust::pattern::PatternError;
 use crate::trust::root::RootError;
+use crate::untrusted::ReadError;
 
 pub(super) const MAX_ENTRIES: usize = 64;
 pub(super) const PUBLIC_REKOR: &str = "https://rekor.sigstore.dev";

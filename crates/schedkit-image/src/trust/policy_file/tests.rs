@@ -6,8 +6,8 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
-use crate::foreign::ReadError;
 use crate::trust::{PolicyWarning, Rule};
+use crate::untrusted::ReadError;
 
 const KEY: &str = "-----BEGIN PUBLIC KEY-----
 MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEYI4heOTrNrZO27elFE8ynfrdPMik

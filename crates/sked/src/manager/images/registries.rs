@@ -7,8 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
-use schedkit_image::foreign;
 use schedkit_image::registry::Hosts;
+use schedkit_image::untrusted;
 
 const MAX_SIZE: usize = 1024 * 1024;
 
@@ -18,7 +18,7 @@ pub(crate) enum RegistriesError {
     File {
         path: PathBuf,
         #[source]
-        source: foreign::ReadError,
+        source: untrusted::ReadError,
     },
     #[error(
         "{path} is no valid registries file (for example `registry.example:5000: {{security: plain-http}}`)"
@@ -35,7 +35,7 @@ pub(crate) fn registries(path: Option<&Path>) -> Result<Hosts, RegistriesError> 
     let Some(path) = path else {
         return Ok(Hosts::default());
     };
-    let text = foreign::read_file(path, MAX_SIZE).map_err(|source| RegistriesError::File {
+    let text = untrusted::read_file(path, MAX_SIZE).map_err(|source| RegistriesError::File {
         path: path.to_owned(),
         source,
     })?;

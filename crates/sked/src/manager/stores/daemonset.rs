@@ -1,4 +1,4 @@
-//! DaemonSets: stored with the shape of their fields instead of the fields.
+//! DaemonSets: stored with the fingerprint of their fields instead of the fields.
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::api::ObjectMeta;

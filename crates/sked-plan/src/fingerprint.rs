@@ -1,4 +1,4 @@
-//! The shape of a DaemonSet: a hash of every field that sked controls, so that a live DaemonSet can
+//! The fingerprint of a DaemonSet: a hash of every field that sked controls, so that a live DaemonSet can
 //! be compared with the desired one without storing either.
 //!
 //! ```text
@@ -24,18 +24,18 @@ pub(crate) use canonical::is_kubectls;
 pub use difference::differences;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Shape(pub [u8; 16]);
+pub struct Fingerprint(pub [u8; 16]);
 
 /// Of a whole DaemonSet, live or rendered.
-pub fn shape(daemonset: &Value) -> Shape {
+pub fn fingerprint(daemonset: &Value) -> Fingerprint {
     let mut hash = Sha256::new();
     Canonical::of(daemonset).feed(&mut hash);
     let digest = hash.finalize();
-    let mut shape = [0; 16];
-    for (to, from) in shape.iter_mut().zip(digest) {
+    let mut fingerprint = [0; 16];
+    for (to, from) in fingerprint.iter_mut().zip(digest) {
         *to = from;
     }
-    Shape(shape)
+    Fingerprint(fingerprint)
 }
 
 #[cfg(test)]

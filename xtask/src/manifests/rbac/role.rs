@@ -4,7 +4,7 @@
 pub(super) struct Verb(pub(super) &'static str, pub(super) &'static str);
 
 /// Where a role's rights hold once it is bound.
-pub(super) enum Reach {
+pub(super) enum Scope {
     Cluster,
     Namespace(&'static str),
 }
@@ -23,8 +23,8 @@ pub(super) struct Grant {
 pub(super) struct Role {
     pub(super) name: &'static str,
     pub(super) file: &'static str,
-    pub(super) reach: Reach,
-    pub(super) whose: &'static str,
+    pub(super) scope: Scope,
+    pub(super) subjects: &'static str,
     pub(super) grants: &'static [Grant],
 }
 

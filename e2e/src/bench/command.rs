@@ -1,6 +1,5 @@
-//! What measurements of schedctl share: the program, time, memory, and whether a limit is met.
+//! Time and memory of commands, for the measurements of schedctl.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -47,32 +46,4 @@ pub fn kilobytes(command: &Command, folder: &Path) -> anyhow::Result<f64> {
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
-}
-
-/// Prints our figure beside another one, and whether our part of theirs is small enough.
-pub fn beside(
-    name: &str,
-    unit: &str,
-    ours: f64,
-    (whose, theirs): (&str, f64),
-    most: f64,
-) -> anyhow::Result<bool> {
-    let ratio = ours / theirs;
-    let line = format!(
-        "{name:26} schedctl {ours:8.1} {unit}  {whose} {theirs:9.1} {unit}  ratio {ratio:.3} (at \
-         most {most})"
-    );
-    verdict(&line, ratio <= most)
-}
-
-/// Prints a figure, and whether it is small enough.
-pub fn within(name: &str, unit: &str, figure: f64, most: f64) -> anyhow::Result<bool> {
-    let line = format!("{name:26} schedctl {figure:8.1} {unit}  (at most {most:.1})");
-    verdict(&line, figure <= most)
-}
-
-fn verdict(line: &str, met: bool) -> anyhow::Result<bool> {
-    let word = if met { "ok" } else { "MISSED" };
-    writeln!(std::io::stdout(), "{line} {word}")?;
-    Ok(met)
 }

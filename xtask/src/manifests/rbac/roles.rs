@@ -1,7 +1,7 @@
-//! The roles that sked is installed with. This list is the only place where a right is given: the
+//! The roles that sked is installed with. This list is the only place where a role gets a right: the
 //! manifests and the table in `docs/security.md` are written from it, with the reasons.
 
-use super::role::{Grant, Reach, Role, Verb};
+use super::role::{Grant, Role, Scope, Verb};
 
 const MINE: &str = "sked.schedkit.io";
 /// Kubernetes' own group, which has no name.
@@ -12,8 +12,8 @@ pub(super) const ROLES: &[Role] = &[
     Role {
         name: "sked-manager-role",
         file: "manager_role.yaml",
-        reach: Reach::Cluster,
-        whose: "the manager",
+        scope: Scope::Cluster,
+        subjects: "the manager",
         grants: &[
             Grant::of(MINE, "schedexts", READ_SCHEDEXTS),
             Grant::of(
@@ -48,8 +48,8 @@ pub(super) const ROLES: &[Role] = &[
     Role {
         name: "sked-node-agent-role",
         file: "node_agent_role.yaml",
-        reach: Reach::Cluster,
-        whose: "the agents; the admission policy holds each to the report of its own node",
+        scope: Scope::Cluster,
+        subjects: "the agents; the admission policy holds each to the report of its own node",
         grants: &[
             Grant::of(MINE, "schedextnodes", REPORTS),
             Grant::of(
@@ -62,8 +62,8 @@ pub(super) const ROLES: &[Role] = &[
     Role {
         name: "sked-leader-election-role",
         file: "leader_election_role.yaml",
-        reach: Reach::Namespace("sked-system"),
-        whose: "the manager",
+        scope: Scope::Namespace("sked-system"),
+        subjects: "the manager",
         grants: &[
             Grant::of(
                 "coordination.k8s.io",
@@ -89,8 +89,8 @@ pub(super) const ROLES: &[Role] = &[
     Role {
         name: "sked-metrics-auth-role",
         file: "metrics_auth_role.yaml",
-        reach: Reach::Cluster,
-        whose: "the manager",
+        scope: Scope::Cluster,
+        subjects: "the manager",
         grants: &[
             Grant::of(
                 "authentication.k8s.io",
@@ -107,15 +107,15 @@ pub(super) const ROLES: &[Role] = &[
     Role {
         name: "sked-metrics-reader",
         file: "metrics_reader_role.yaml",
-        reach: Reach::Cluster,
-        whose: "whoever scrapes metrics; bound to nobody",
+        scope: Scope::Cluster,
+        subjects: "whoever scrapes metrics; bound to nobody",
         grants: &[Grant::path("/metrics", &[Verb("get", "the metrics")])],
     },
     Role {
         name: "sked-schedext-editor-role",
         file: "schedext_editor_role.yaml",
-        reach: Reach::Cluster,
-        whose: "people who choose schedulers; bound to nobody and part of no other role",
+        scope: Scope::Cluster,
+        subjects: "people who choose schedulers; bound to nobody and part of no other role",
         grants: &[
             Grant::of(MINE, "schedexts", EDIT_SCHEDEXTS),
             Grant::of(MINE, "schedexts/status", READ_STATUS),
@@ -125,8 +125,8 @@ pub(super) const ROLES: &[Role] = &[
     Role {
         name: "sked-schedext-viewer-role",
         file: "schedext_viewer_role.yaml",
-        reach: Reach::Cluster,
-        whose: "people who look; bound to nobody and part of no other role",
+        scope: Scope::Cluster,
+        subjects: "people who look; bound to nobody and part of no other role",
         grants: &[
             Grant::of(
                 MINE,
@@ -199,7 +199,7 @@ const NODES: &[Verb] = &[
     Verb("watch", "nodes come, go and change their labels"),
     Verb(
         "patch",
-        "the label that says whose a node is; the admission policy allows no other change",
+        "the label that says subjects a node is; the admission policy allows no other change",
     ),
 ];
 
