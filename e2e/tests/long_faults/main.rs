@@ -43,16 +43,16 @@ const OUTAGES: [StopSignal; 6] = [
     StopSignal::Kill,
 ];
 
+async fn begin(cluster: &Cluster) -> (Changes, Recorder) {
+    let nodes = Api::all(cluster.client.clone());
+    let changes = Changes::begin(cluster.schedexts(), nodes, Seed::from_environment()).await;
+    (changes, Recorder::start(cluster).await)
+}
+
 #[tokio::test]
 async fn a_manager_that_is_killed_all_the_time_converges() {
     let cluster = Cluster::up("e2e-faults-kill").await;
-    let mut changes = Changes::begin(
-        cluster.schedexts(),
-        Api::all(cluster.client.clone()),
-        Seed::from_environment(),
-    )
-    .await;
-    let recorder = Recorder::start(&cluster).await;
+    let (mut changes, recorder) = begin(&cluster).await;
     let begin = Instant::now();
     let mut killed = 0;
     while begin.elapsed() < SOAK {
@@ -73,13 +73,7 @@ async fn a_manager_that_is_killed_all_the_time_converges() {
 #[tokio::test]
 async fn errors_dropped_watches_and_an_api_server_that_is_away_are_survived() {
     let cluster = Cluster::up("e2e-faults-proxy").await;
-    let mut changes = Changes::begin(
-        cluster.schedexts(),
-        Api::all(cluster.client.clone()),
-        Seed::from_environment(),
-    )
-    .await;
-    let recorder = Recorder::start(&cluster).await;
+    let (mut changes, recorder) = begin(&cluster).await;
     let proxy = Proxy::start(&cluster.client).await;
     let mut manager = cluster.manager(&proxy.kubeconfig(&cluster));
     let begin = Instant::now();
@@ -107,13 +101,7 @@ async fn errors_dropped_watches_and_an_api_server_that_is_away_are_survived() {
 #[tokio::test]
 async fn an_api_server_that_is_stopped_and_started_is_survived() {
     let cluster = Cluster::up("e2e-faults-outage").await;
-    let mut changes = Changes::begin(
-        cluster.schedexts(),
-        Api::all(cluster.client.clone()),
-        Seed::from_environment(),
-    )
-    .await;
-    let recorder = Recorder::start(&cluster).await;
+    let (mut changes, recorder) = begin(&cluster).await;
     let mut manager = cluster.manager(&cluster.kubeconfig());
     // Kubernetes' own controllers give up when nobody answers at their start.
     cluster.until_settled(&changes).await;
