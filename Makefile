@@ -48,6 +48,7 @@ fuzz: bootstrap ## A short run of every fuzz target; the long one is part of tes
 test-long: prepare-long deny mutants ## What takes too long for every change: kernel series, faults, real schedulers, cosign, licences, mutants, fuzzing; T=NAME runs one suite
 	@$(XTASK) long $(T)
 	[ -n "$(T)" ] || for version in $(CONTAINERD); do SCHEDKIT_CONTAINERD=$$version $(XTASK) e2e containerd:: || exit 1; done
+	[ -n "$(T)" ] || fuzz/build clippy
 	[ -n "$(T)" ] || fuzz/run 300
 
 bench: prepare-long static ## The measurements; PEER= names another operator for the second column

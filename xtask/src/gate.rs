@@ -184,11 +184,6 @@ impl Gate {
                 .env("RUSTDOCFLAGS", "-D warnings");
             self.command(name, &mut cargo, "make lint");
         }
-        self.command(
-            "fuzz lints",
-            Command::new("fuzz/build").arg("clippy"),
-            "make lint",
-        );
     }
 
     fn build(&self) -> Option<Vec<TestProgram>> {
