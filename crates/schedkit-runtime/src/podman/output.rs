@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use hyper::Method;
 use jiff::Timestamp;
@@ -15,6 +16,9 @@ use super::response::refused;
 use super::target::Target;
 use crate::container::{ContainerId, ContainerState, ExitCode};
 use crate::driver::{DriverError, OutputChunk, OutputStream, Until};
+
+const INSPECT_RETRIES: usize = 20;
+const INSPECT_DELAY: Duration = Duration::from_millis(50);
 
 impl Podman {
     /// Passes on the output since the latest start: Podman's log has that of all starts.
@@ -84,7 +88,23 @@ impl Podman {
             .map_err(|error| invalid(error, stream.attempt()))
     }
 
+    /// Podman reads the process's cgroup for this, and fails if the process exits in between: then
+    /// the answer is another one a moment later.
     pub(super) async fn inspect(&self, id: &ContainerId) -> Result<Inspected, DriverError> {
+        for _ in 0..INSPECT_RETRIES {
+            match self.inspect_once(id).await {
+                Err(DriverError::Refused { message, .. })
+                    if message.contains("no such process") =>
+                {
+                    tokio::time::sleep(INSPECT_DELAY).await;
+                }
+                result => return result,
+            }
+        }
+        self.inspect_once(id).await
+    }
+
+    async fn inspect_once(&self, id: &ContainerId) -> Result<Inspected, DriverError> {
         let target = Target::new(&["containers", id.as_str(), "json"]);
         let request = ApiRequest::new(format!("inspect {}", id.short()), Method::GET, target);
         let response = self.client.send(request.about(id)).await?.accepted()?;

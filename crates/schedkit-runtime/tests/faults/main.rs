@@ -6,6 +6,7 @@
 mod server;
 
 use std::error::Error;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use schedkit_core::PinnedRef;
@@ -374,6 +375,32 @@ async fn a_failed_removal_with_a_success_status_is_an_error() {
     let error = podman.end(&id(), Duration::ZERO, After::Remove).await;
     let expected = "Podman could not remove c0ffee: \"device busy\"";
     assert_eq!(message(&server, &error.unwrap_err()), expected);
+}
+
+/// Podman fails to inspect a container whose process exits at that moment.
+#[tokio::test]
+async fn a_container_that_exits_while_it_is_inspected_is_inspected_again() {
+    let exits = |times: usize| {
+        let asked = AtomicUsize::new(0);
+        Server::start(move |line| {
+            if !line.contains("/json") {
+                return json(404, r#"{"message":"no log","response":404}"#);
+            }
+            if asked.fetch_add(1, Ordering::Relaxed) < times {
+                let message = "read /proc/132/cgroup: no such process";
+                return json(500, &format!(r#"{{"message":"{message}","response":500}}"#));
+            }
+            json(404, r#"{"message":"no such container","response":404}"#)
+        })
+    };
+    let server = exits(2);
+    let result = podman(&server).output(&id(), Until::Now, &mut |_| {}).await;
+    let text = message(&server, &result.unwrap_err());
+    assert!(!text.contains("no such process"), "{text}");
+    let server = exits(usize::MAX);
+    let result = podman(&server).output(&id(), Until::Now, &mut |_| {}).await;
+    let text = message(&server, &result.unwrap_err());
+    assert!(text.contains("no such process"), "{text}");
 }
 
 #[tokio::test]
