@@ -137,10 +137,9 @@ fn a_quota_on_daemonsets_is_reported_and_existing_ones_go_on() {
         message.contains("raise the quota of DaemonSets"),
         "{message}"
     );
-    assert_eq!(
-        cluster.condition("few", "first", "Degraded")["status"],
-        "False"
-    );
+    manager.eventually("the first is as expected", || {
+        cluster.has_reason("few", "first", "Degraded", "AsExpected")
+    });
     cluster.kubectl(&["delete", "-n", "few", "resourcequota/one"]);
     manager.eventually("the second is created", || {
         cluster.get("few", "daemonset/second").is_some()
