@@ -28,7 +28,7 @@ fn gates_and_status_follow_reports_that_can_be_trusted() {
 
     fixture.report("one", &enabled("lab_1.0"));
     fixture.await_condition("lab", "Ready", "True/Attached");
-    assert_eq!(fixture.gate("one"), "True/Attached");
+    fixture.await_gate("one", "True/Attached");
     let status = fixture.cluster.field(NAMESPACE, "schedext/lab", "/status");
     assert_eq!(
         (&status["ops"], &status["counts"]["attached"]),
@@ -37,9 +37,11 @@ fn gates_and_status_follow_reports_that_can_be_trusted() {
 
     fixture.report("one", &json!({"state": "disabled"}));
     fixture.await_condition("lab", "Degraded", "True/Detached");
-    assert_eq!(fixture.gate("one"), "False/Detached");
+    fixture.await_gate("one", "False/Detached");
     fixture.report("one", &enabled("lab_1.0"));
     fixture.await_condition("lab", "Ready", "True/Attached");
+
+    fixture.await_gate("one", "True/Attached");
 
     // An unknown state, an invalid name and no state at all: Unknown, and no gate is written.
     for nonsense in [
@@ -58,7 +60,7 @@ fn gates_and_status_follow_reports_that_can_be_trusted() {
     fixture.await_condition("lab", "Ready", "Unknown/NoKernelReport");
     fixture.forge("one", &json!({"state": "disabled"}));
     fixture.await_message("lab", "earlier node");
-    assert_eq!(fixture.gate("one"), "True/Attached");
+    fixture.await_gate("one", "True/Attached");
     // A report of a node that does not exist is ignored.
     fixture.forge("nowhere", &enabled("lab_1.0"));
     fixture.report("one", &enabled("lab_1.0"));
@@ -69,10 +71,10 @@ fn gates_and_status_follow_reports_that_can_be_trusted() {
     fixture.await_condition("lab", "Ready", "Unknown/NoKernelReport");
     fixture.report("one", &json!({"state": "disabled"}));
     fixture.await_message("lab", "not ready");
-    assert_eq!(fixture.gate("one"), "True/Attached");
+    fixture.await_gate("one", "True/Attached");
     fixture.agents(true);
     fixture.await_condition("lab", "Degraded", "True/Detached");
-    assert_eq!(fixture.gate("one"), "False/Detached");
+    fixture.await_gate("one", "False/Detached");
 
     a_foreign_scheduler_keeps_its_node(&fixture);
     a_kernel_without_sched_ext_is_excluded(&fixture);
@@ -299,6 +301,13 @@ impl Fixture {
 
     fn gate(&self, node: &str) -> String {
         condition(&self.pod(node), GATE)
+    }
+
+    /// Gates are written beside the status, not with it.
+    #[track_caller]
+    fn await_gate(&self, node: &str, wanted: &str) {
+        let what = format!("the gate on {node} is {wanted}");
+        self.until(&what, || (self.gate(node) == wanted).then_some(()));
     }
 
     fn owner(&self, node: &str) -> Value {

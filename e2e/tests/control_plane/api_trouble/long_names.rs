@@ -44,10 +44,11 @@ fn the_longest_names_work_and_longer_ones_are_rejected_with_the_limit() {
     });
 
     let selector = format!("name={both}");
-    let pods = cluster.list(&["pods", "-n", &namespace, "-l", &selector]);
-    let labels = &pods[0]["metadata"]["labels"];
-    assert!(labels["controller-revision-hash"].is_string(), "{pods:?}");
-    assert_eq!(pods[0]["spec"]["nodeName"], "long-1");
+    manager.eventually("its pod is on its node", || {
+        let pods = cluster.list(&["pods", "-n", &namespace, "-l", &selector]);
+        let labels = &pods[0]["metadata"]["labels"];
+        labels["controller-revision-hash"].is_string() && pods[0]["spec"]["nodeName"] == "long-1"
+    });
     let owners = nodes.owners();
     assert!(owners.iter().all(Value::is_string), "{owners:?}");
     assert_ne!(owners[0], owners[1]);
