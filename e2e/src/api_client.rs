@@ -135,7 +135,12 @@ impl ApiClient {
     }
 
     pub(crate) fn text(&self, path: &str) -> Result<String, kube::Error> {
-        self.send(&Method::GET, path, "application/json", "")
+        let once = || self.send(&Method::GET, path, "application/json", "");
+        match once() {
+            // An API server that was stopped leaves a connection that is of no use.
+            Err(error) if !matches!(error, kube::Error::Api(_)) => once(),
+            result => result,
+        }
     }
 
     /// None: there is no such object.
@@ -154,22 +159,15 @@ impl ApiClient {
         content_type: &str,
         body: &str,
     ) -> Result<String, kube::Error> {
-        let once = || {
-            let request = Request::builder().method(method).uri(path);
-            let request = request.header("content-type", content_type);
-            let request = request.body(body.as_bytes().to_vec()).unwrap();
-            // Not block_on, which an asynchronous test may not call.
-            let (sender, receiver) = mpsc::channel();
-            let client = self.client.clone();
-            self.runtime
-                .spawn(async move { sender.send(client.request_text(request).await) });
-            receiver.recv().unwrap()
-        };
-        match once() {
-            // An API server that was stopped leaves a connection that is of no use.
-            Err(error) if !matches!(error, kube::Error::Api(_)) => once(),
-            result => result,
-        }
+        let request = Request::builder().method(method).uri(path);
+        let request = request.header("content-type", content_type);
+        let request = request.body(body.as_bytes().to_vec()).unwrap();
+        // Not block_on, which an asynchronous test may not call.
+        let (sender, receiver) = mpsc::channel();
+        let client = self.client.clone();
+        self.runtime
+            .spawn(async move { sender.send(client.request_text(request).await) });
+        receiver.recv().unwrap()
     }
 }
 

@@ -1,5 +1,5 @@
-//! Nodes that are objects only: kwok takes the place of their kubelets, so their pods run at once. No kernel is
-//! behind any of it.
+//! Nodes that are objects only: kwok takes the place of their kubelets, so their pods run at once.
+//! No kernel is behind any of it.
 
 use serde_json::{Value, json};
 

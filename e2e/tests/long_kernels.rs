@@ -63,7 +63,7 @@ fn bring_scheduler(lab: &Lab) {
         lab.state(),
         "node1",
         program.to_str().unwrap(),
-        "node1:/root/scx_lab",
+        "node1:/tmp/scx_lab",
     )
     .status();
     assert!(copied.unwrap().success(), "scx_lab did not get to the node");
@@ -72,7 +72,7 @@ fn bring_scheduler(lab: &Lab) {
 /// Runs a fault to its end; nothing where this kernel cannot be asked for it.
 fn eject(node: &Node<'_>, fault: &str) -> Option<ExitReasons> {
     let output = node
-        .shell(&format!("/root/scx_lab --name lab_matrix --fault {fault}"))
+        .shell(&format!("/tmp/scx_lab --name lab_matrix --fault {fault}"))
         .unwrap();
     let text = format!("{}{}", output.stdout, output.stderr);
     assert_eq!(output.status, 1, "{fault}: {text}");
@@ -90,7 +90,7 @@ fn eject(node: &Node<'_>, fault: &str) -> Option<ExitReasons> {
 }
 
 fn attach_and_detach(node: &Node<'_>) -> (String, String) {
-    node.shell("/root/scx_lab --name lab_matrix </dev/null >/tmp/output 2>&1 & echo $! >/tmp/pid")
+    node.shell("/tmp/scx_lab --name lab_matrix </dev/null >/tmp/output 2>&1 & echo $! >/tmp/pid")
         .unwrap();
     let ops = eventually("scx_lab attaches", Duration::from_secs(90), || {
         let output = node

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use testkit::SharedNodes;
-use testkit::node_cluster::{ATTACHED, MANAGER_LABEL, SKED_NAMESPACE, spec};
+use testkit::node_cluster::{ATTACHED, MANAGER_LABEL, SKED_NAMESPACE, spec, spec_on};
 use testkit::nodes::NODES;
 
 #[test]
@@ -48,12 +48,10 @@ fn undeploy_removes_everything(nodes: &SharedNodes) {
 /// That it has the objects of `make deploy` is for `fresh_control_plane` to show.
 fn the_chart_installs_and_its_job_takes_labels_off(nodes: &SharedNodes) {
     helm_install(nodes);
-    for node in NODES {
-        nodes.until("the agent reports", || {
-            let report = nodes.read(&["sxn", node]);
-            (report["status"]["state"] == "disabled").then_some(())
-        });
-    }
+    nodes.apply_schedext("chart", &spec_on("node1", &[]));
+    nodes.await_condition("chart", "Ready", ATTACHED);
+    nodes.kubectl(&["delete", "schedext", "chart"]);
+    nodes.await_kernel_state("node1", "disabled");
     leave_an_owner_label(nodes);
     let namespace = format!("--namespace={SKED_NAMESPACE}");
     nodes.helm(&["uninstall", "sked", &namespace, "--timeout=400s"]);

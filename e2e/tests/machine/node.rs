@@ -44,10 +44,10 @@ fn commands_files_and_jobs_reach_the_node_as_they_are() {
     );
     std::fs::write(&file, [0_u8, 255, 10]).unwrap();
     let copy = |from: &str, to: &str| lab(&["cp", from, to]).status().unwrap().success();
-    assert!(copy(file.to_str().unwrap(), "node1:/root/there"));
-    assert!(copy("node1:/root/there", back.to_str().unwrap()));
+    assert!(copy(file.to_str().unwrap(), "node1:/tmp/there"));
+    assert!(copy("node1:/tmp/there", back.to_str().unwrap()));
     assert_eq!(std::fs::read(back).unwrap(), [0, 255, 10]);
-    machine.shell("rm /root/there");
+    machine.shell("rm /tmp/there");
     assert!(
         node.console().contains("lab: node1 is up"),
         "{}",
