@@ -25,7 +25,7 @@ pub(crate) struct Args {
     )]
     state: PathBuf,
     #[command(subcommand)]
-    pub(crate) verb: Verb,
+    pub(crate) command: LabCommand,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -44,7 +44,7 @@ Environment:
   SCHEDKIT_LAB_ACCEL  QEMU's accelerator [default: tcg,thread=multi]";
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum LabCommand {
     /// Start a lab and keep it until Ctrl-C.
     Up(Up),
     /// Fetch and build everything that `up` needs, without starting a lab.

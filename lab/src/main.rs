@@ -1,7 +1,7 @@
-//! The `lab` command: parses the arguments, runs one verb, returns its exit code.
+//! The `lab` command: parses the arguments, runs one subcommand, returns its exit code.
 
 mod args;
-mod verb;
+mod subcommand;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use clap::Parser;
 use crate::args::Args;
 
 fn main() -> ExitCode {
-    match verb::run(&Args::parse()) {
+    match subcommand::run(&Args::parse()) {
         Ok(code) => code,
         Err(error) => {
             let message = lab::error_chain(error.as_ref());

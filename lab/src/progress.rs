@@ -1,5 +1,5 @@
 //! Progress of a lab's start: which step runs, how long it took, and whether the lab is ready. The
-//! supervisor writes each [`Event`] as a JSON line to its standard output; `screen.rs` shows them.
+//! supervisor writes each [`Event`] as a JSON line to its standard output; `progress_bars.rs` shows them.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -24,57 +24,57 @@
 //! deleted count like any other, as they do for the DaemonSet controller.
 
 mod candidate;
-mod contest;
 mod inputs;
 mod label;
+mod node_resolver;
 
 use std::sync::Arc;
 
-use contest::Contest;
 use inputs::ClaimInputs;
 use label::CurrentLabel;
+use node_resolver::NodeResolver;
 
+use crate::assignment::Assignments;
 use crate::eligibility::{Eligibility, ExclusionReason};
 use crate::node::Node;
 use crate::observed::Fleet;
-use crate::share::Shares;
 
 pub use label::{LabelWrite, OwnerLabel};
 
 /// Who owns which node, and the label writes that make it so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// By the SchedExt's uid. A SchedExt that is being deleted has no share.
-    pub shares: Shares,
+    /// By the SchedExt's uid. A SchedExt that is being deleted has no assignment.
+    pub assignments: Assignments,
     /// In the order of the nodes' names.
     pub writes: Vec<LabelWrite>,
 }
 
 pub fn claim(fleet: &Fleet) -> Claims {
     let inputs = ClaimInputs::new(fleet);
-    let mut shares = inputs.empty_shares();
+    let mut assignments = inputs.empty_assignments();
     let mut writes = Vec::new();
     let mut nodes: Vec<&Node> = fleet.nodes.iter().map(|node| &**node).collect();
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
-    let mut contest = Contest::default();
+    let mut node_resolver = NodeResolver::default();
     for node in nodes {
         let label = CurrentLabel::of(node);
-        contest.resolve(&inputs, node, label);
+        node_resolver.resolve(&inputs, node, label);
         match exclusion(fleet, node, label) {
             Some(reason) => {
-                writes.extend(contest.write_exclusion(node, label, &reason));
-                contest.record_exclusion(&inputs, node, label, &reason, &mut shares);
+                writes.extend(node_resolver.write_exclusion(node, label, &reason));
+                node_resolver.record_exclusion(&inputs, node, label, &reason, &mut assignments);
             }
             None => {
-                writes.extend(contest.write(&inputs, node, label));
-                contest.record(&inputs, node, label, &mut shares);
+                writes.extend(node_resolver.write(&inputs, node, label));
+                node_resolver.record(&inputs, node, label, &mut assignments);
             }
         }
     }
-    let shares = inputs.claimants.iter().zip(shares);
+    let assignments = inputs.claimants.iter().zip(assignments);
     Claims {
-        shares: shares
-            .map(|(claimant, share)| (claimant.uid.clone(), Arc::new(share)))
+        assignments: assignments
+            .map(|(claimant, assignment)| (claimant.uid.clone(), Arc::new(assignment)))
             .collect(),
         writes,
     }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sked_api::SchedExt;
 
+use crate::assignment::{Assignment, PartAssignment};
 use crate::daemonset::daemonset;
 use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::{LivePod, PodState};
@@ -13,7 +14,6 @@ use crate::name::{ObjectKey, Uid};
 use crate::node::Node;
 use crate::observed::Observed;
 use crate::part::parts;
-use crate::share::{PartShare, Share};
 
 #[expect(
     clippy::needless_pass_by_value,
@@ -64,17 +64,17 @@ pub(crate) fn live(schedext: &SchedExt) -> Vec<Value> {
 
 /// A SchedExt with these DaemonSets, two nodes for each part, and no labels to wait for.
 pub(crate) fn observed(schedext: &SchedExt, daemonsets: &[Value]) -> Observed {
-    let part = PartShare {
+    let part = PartAssignment {
         nodes: 2,
         waits_for: Vec::new(),
     };
     let pools = parts(schedext).map(|part| part.pool_name().map(str::to_owned));
     let read = |one: &Value| Arc::new(LiveDaemonSet::read(one).unwrap());
     Observed {
-        share: Arc::new(Share {
+        assignment: Arc::new(Assignment {
             generation: schedext.metadata.generation.unwrap(),
             parts: pools.map(|pool| (pool, part.clone())).collect(),
-            ..Share::default()
+            ..Assignment::default()
         }),
         schedext: Arc::new(schedext.clone()),
         daemonsets: daemonsets.iter().map(read).collect(),

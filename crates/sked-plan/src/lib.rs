@@ -6,12 +6,13 @@
 //!
 //! Fleet ─claim▶ Claims ─┬▶ label writes            (all SchedExts: which node has which owner)
 //!                       │
-//! Observed (one SchedExt, with its share of the claims) ─plan▶ Plan ─status▶ SchedExtStatus
+//! Observed (one SchedExt, with its assignment) ─plan▶ Plan ─status▶ SchedExtStatus
 //! ```
 //!
 //! This crate cannot import a Kubernetes client or an async runtime, and it reads no clock: the
 //! time is part of the input. [`check`] verifies the decisions by rules of its own.
 
+pub mod assignment;
 pub mod check;
 pub mod claim;
 pub mod daemonset;
@@ -32,7 +33,6 @@ pub mod observed;
 pub mod part;
 pub mod placement;
 pub mod plan;
-pub mod share;
 pub mod status;
 
 pub use live_daemonset::LiveDaemonSet;

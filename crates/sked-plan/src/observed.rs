@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use schedkit_core::KernelRelease;
 use sked_api::SchedExt;
 
+use crate::assignment::Assignment;
 use crate::eligibility::Eligibility;
 use crate::fingerprint::Fingerprint;
 use crate::kernel_state::KernelState;
@@ -14,7 +15,6 @@ use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::LivePod;
 use crate::name::{NodeName, Uid};
 use crate::node::Node;
-use crate::share::Share;
 
 /// Input of [`crate::claim`]: the whole cluster.
 #[derive(Clone, Debug, Default)]
@@ -50,8 +50,8 @@ pub struct Observed {
     pub releases: BTreeMap<NodeName, KernelRelease>,
     /// Replaces that were tried and had no effect, by DaemonSet.
     pub futile: BTreeMap<Uid, FutileReplace>,
-    /// Its share of the claims.
-    pub share: Arc<Share>,
+    /// The nodes that the claims assign to it.
+    pub assignment: Arc<Assignment>,
     /// The latest FailedCreate event of each of its DaemonSets.
     pub refusals: Vec<Refusal>,
     /// When all of this was read.

@@ -1,7 +1,6 @@
 //! Plans one SchedExt: which DaemonSets to create, replace and delete.
 //!
-//! Nodes play no role here: which nodes a DaemonSet may use is in the SchedExt's share of the
-//! claims.
+//! Nodes play no role here: which nodes a DaemonSet may use is in the SchedExt's assignment.
 
 mod decide;
 mod outcome;

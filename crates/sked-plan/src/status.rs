@@ -69,18 +69,18 @@ pub fn due(observed: &Observed) -> Option<Timestamp> {
 }
 
 fn counts(observed: &Observed, placed: &[PlacedPod<'_>]) -> Counts {
-    let share = &observed.share;
+    let assignment = &observed.assignment;
     let of = |state: fn(&NodeState) -> bool| {
         count(placed.iter().filter(|one| state(&one.state)).count())
     };
     Counts {
-        desired: count(share.parts.values().map(|part| part.nodes).sum()),
+        desired: count(assignment.parts.values().map(|part| part.nodes).sum()),
         attached: nodes::attached(&placed.iter().collect::<Vec<_>>()).map(count),
         ejected: of(|state| *state == NodeState::Ejected),
         unknown: of(|state| matches!(state, NodeState::Unknown(_))),
-        conflicted: count(share.lost.count),
-        foreign: count(share.excluded.foreign),
-        unsupported: count(share.excluded.unsupported),
+        conflicted: count(assignment.lost.count),
+        foreign: count(assignment.excluded.foreign),
+        unsupported: count(assignment.excluded.unsupported),
     }
 }
 
@@ -103,14 +103,14 @@ fn pools(
 ) -> Vec<PoolStatus> {
     let pools = parts(&observed.schedext).filter_map(|part| {
         let name = part.pool_name()?.to_owned();
-        let share = observed.share.parts.get(&Some(name.clone()));
+        let assignment = observed.assignment.parts.get(&Some(name.clone()));
         let old = before.pools.iter().find(|old| old.name == name);
         let known = old.map(|old| (old.ops.clone(), old.ops_template.clone()));
         let placed = nodes::of_part(observed, placed, &part);
         let (ops, ops_template) = nodes::learned(&placed, known.unwrap_or_default());
         Some(PoolStatus {
             name,
-            desired: count(share.map_or(0, |share| share.nodes)),
+            desired: count(assignment.map_or(0, |assignment| assignment.nodes)),
             attached: nodes::attached(&placed).map(count),
             ops,
             ops_template,

@@ -18,9 +18,9 @@ mod metric_counts;
 mod metrics;
 mod observe;
 mod queue;
+mod requeue;
 mod status_writer;
 mod stores;
-mod wake;
 mod watches;
 mod worker;
 mod write_error;
@@ -50,9 +50,9 @@ use leader::{LeaderElection, LeaderError};
 use leadership::Leadership;
 use metrics::{Metrics, Snapshot};
 use queue::Queue;
+use requeue::Requeue;
 use status_writer::StatusWriter;
 use stores::Stores;
-use wake::Wake;
 use watches::Watches;
 
 /// How long writes in progress may take after a stop was requested; kubelet kills after 30 s.
@@ -167,14 +167,14 @@ impl Shared {
     }
 
     fn watch(&self, args: &ManagerArgs) {
-        let wake = Wake {
+        let requeue = Requeue {
             stores: Arc::clone(&self.stores),
             queue: Arc::clone(&self.queue),
             claims: Arc::clone(&self.claims_changed),
             gates: Arc::clone(&self.gate_queue),
             images: Arc::clone(&self.images_changed),
         };
-        wake.listen_to_stores();
+        requeue.listen_to_stores();
         let watches = Watches {
             client: self.client.clone(),
             namespaces: args.watch_namespaces.clone(),
@@ -217,7 +217,7 @@ impl Shared {
 
     /// Runs claims, gates, controller and image reader until a stop is requested.
     async fn lead(&self, args: &ManagerArgs, stop: Stop) {
-        let (shares, published) = watch::channel(Arc::default());
+        let (assignments, published) = watch::channel(Arc::default());
         let claims = ClaimsLoop {
             client: self.client.clone(),
             leadership: self.leadership.clone(),
@@ -225,7 +225,7 @@ impl Shared {
             queue: Arc::clone(&self.queue),
             changed: Arc::clone(&self.claims_changed),
             watches_all_namespaces: args.watch_namespaces.is_empty(),
-            shares,
+            assignments,
         };
         let (client, leadership, stores) = self.writer();
         let gates = Arc::new(GateWriter {
@@ -241,7 +241,7 @@ impl Shared {
         let controller = Arc::new(Controller {
             stores: Arc::clone(&self.stores),
             queue: Arc::clone(&self.queue),
-            shares: published,
+            assignments: published,
             min_kernels: Arc::clone(&min_kernels),
             applier,
             status_writer: StatusWriter::new(client, leadership, stores),

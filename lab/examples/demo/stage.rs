@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use lab::{Event, Lab, Screen, command};
+use lab::{Event, Lab, ProgressBars, command};
 
 const NODE: &str = "node1";
 /// Generous: the node's processor is emulated.
@@ -15,13 +15,13 @@ pub(crate) const NOTHING: &str = "";
 const ASK: &str = "cd /sys/kernel/sched_ext && grep -s . state enable_seq nr_rejected root/ops";
 
 pub(crate) struct Stage {
-    screen: Screen,
+    progress_bars: ProgressBars,
 }
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        let screen = Screen::new();
-        Self { screen }
+        let progress_bars = ProgressBars::new();
+        Self { progress_bars }
     }
 
     pub(crate) fn title(&self, text: &str) -> anyhow::Result<()> {
@@ -40,7 +40,7 @@ impl Stage {
 
     /// A step of the lab.
     pub(crate) fn show(&mut self, event: &Event) {
-        self.screen.show(event);
+        self.progress_bars.show(event);
     }
 
     /// A step of ours that takes a while.
@@ -49,13 +49,13 @@ impl Stage {
         what: impl Into<String>,
         work: impl FnOnce() -> Result<T, E>,
     ) -> anyhow::Result<T> {
-        self.screen.step(what, work).map_err(Into::into)
+        self.progress_bars.step(what, work).map_err(Into::into)
     }
 
     /// Shows a command before it is run, and that it runs.
     pub(crate) fn run<T>(&self, command: &str, work: impl FnOnce() -> T) -> anyhow::Result<T> {
         self.say(command)?;
-        Ok(self.screen.busy(work))
+        Ok(self.progress_bars.busy(work))
     }
 
     /// Shows a kubectl command and its output.

@@ -33,9 +33,9 @@ pub fn check_claims(fleet: &Fleet, claims: &Claims) -> Vec<Violation> {
             found.push(Violation::InconsistentLabelWrite { node });
         }
     }
-    for (uid, share) in &claims.shares {
-        let has: usize = share.parts.values().map(|part| part.nodes).sum();
-        if has + share.lost.count + share.excluded.count() > nodes.len() {
+    for (uid, assignment) in &claims.assignments {
+        let has: usize = assignment.parts.values().map(|part| part.nodes).sum();
+        if has + assignment.lost.count + assignment.excluded.count() > nodes.len() {
             found.push(Violation::TooManyNodes { uid: uid.clone() });
         }
     }
@@ -85,17 +85,17 @@ fn check_write(fleet: &Fleet, node: Option<&Node>, write: &LabelWrite) -> Option
     }
 }
 
-/// Of all DaemonSets that have a share in the claims.
+/// Of all DaemonSets that are assigned nodes.
 fn templates(fleet: &Fleet, claims: &Claims) -> Vec<Template> {
     let mut all = Vec::new();
     for schedext in &fleet.schedexts {
         let uid = Uid(schedext.metadata.uid.clone().unwrap_or_default());
-        let Some(share) = claims.shares.get(&uid) else {
+        let Some(assignment) = claims.assignments.get(&uid) else {
             continue;
         };
         for part in parts(schedext) {
             let pool = part.pool.map(|pool| pool.name.clone());
-            if share.parts.contains_key(&pool)
+            if assignment.parts.contains_key(&pool)
                 && let Some(spec) = daemonset(&part).spec
                 && let Some(pod) = spec.template.spec
             {

@@ -59,7 +59,7 @@ fn check_delete(observed: &Observed, key: &ObjectKey, uid: &Uid) -> Vec<Violatio
     }
     let schedext = &observed.schedext;
     let name = schedext.metadata.name.as_deref().unwrap_or_default();
-    let kept = |pool: &sked_api::Pool| !observed.share.yields.contains_key(&pool.name);
+    let kept = |pool: &sked_api::Pool| !observed.assignment.yields.contains_key(&pool.name);
     let pools = schedext.spec.pools.iter().filter(|pool| kept(pool));
     let mut pools = pools.map(|pool| format!("{name}-{}", pool.name));
     if key.name == name || pools.any(|pool| pool == key.name) {
@@ -78,17 +78,17 @@ fn is_early(observed: &Observed, key: &ObjectKey) -> bool {
     let schedext = &observed.schedext;
     let name = schedext.metadata.name.as_deref().unwrap_or_default();
     let base = (key.name == name).then_some(&None);
-    let share = &observed.share;
+    let assignment = &observed.assignment;
     let of_pool = |pool: &&Option<String>| {
         let pool = pool.as_ref().map(|pool| format!("{name}-{pool}"));
         pool.as_ref() == Some(&key.name)
     };
     // A name that was cut is not found here, so its pool is not checked.
-    let Some(pool) = base.or_else(|| share.parts.keys().find(of_pool)) else {
+    let Some(pool) = base.or_else(|| assignment.parts.keys().find(of_pool)) else {
         return false;
     };
-    let part = share.parts.get(pool);
-    share.generation != schedext.metadata.generation.unwrap_or_default()
+    let part = assignment.parts.get(pool);
+    assignment.generation != schedext.metadata.generation.unwrap_or_default()
         || part.is_none_or(|part| !part.waits_for.is_empty())
 }
 

@@ -55,8 +55,8 @@ fn two_owners_and_inconsistent_or_forbidden_writes() {
         vec![Violation::InconsistentLabelWrite { node: node.clone() }]
     );
     let mut many = good.clone();
-    for share in many.shares.values_mut() {
-        Arc::make_mut(share).lost.count += 1;
+    for assignment in many.assignments.values_mut() {
+        Arc::make_mut(assignment).lost.count += 1;
     }
     assert_eq!(check_claims(&fleet, &many).len(), 2);
     let reserved = self::fleet(Some("foreign"));

@@ -17,7 +17,7 @@ pub enum Violation {
     /// Two writes to one node, or a write that expects another value than the label has.
     #[error("claim nodes: the write to {node} does not match its current label")]
     InconsistentLabelWrite { node: NodeName },
-    #[error("claim nodes: the share of {uid} has more nodes than there are")]
+    #[error("claim nodes: the assignment of {uid} has more nodes than there are")]
     TooManyNodes { uid: Uid },
     #[error("plan DaemonSets: {key} is not ours to write")]
     NotOurs { key: ObjectKey },

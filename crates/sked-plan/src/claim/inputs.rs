@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use sked_api::SchedExt;
 
 use super::candidate::{Candidate, Running, occupies_node};
+use crate::assignment::{Assignment, PartAssignment};
 use crate::live_daemonset::LiveDaemonSet;
 use crate::name::{ObjectKey, Uid};
 use crate::observed::Fleet;
 use crate::part::{self, Part, parts};
-use crate::share::{PartShare, Share};
 
 /// A SchedExt that claims nodes.
 pub(super) struct Claimant {
@@ -145,17 +145,17 @@ impl<'a> ClaimInputs<'a> {
         }
     }
 
-    /// For each claimant a share without any node.
-    pub(super) fn empty_shares(&self) -> Vec<Share> {
+    /// For each claimant an assignment without any node.
+    pub(super) fn empty_assignments(&self) -> Vec<Assignment> {
         let part = |candidate: &usize| {
             let desired = self.candidates[*candidate].desired.as_ref()?;
-            Some((desired.pool.clone(), PartShare::default()))
+            Some((desired.pool.clone(), PartAssignment::default()))
         };
-        let empty = |claimant: &Claimant| Share {
+        let empty = |claimant: &Claimant| Assignment {
             generation: claimant.generation,
             parts: claimant.candidates.iter().filter_map(part).collect(),
             yields: claimant.yields.clone(),
-            ..Share::default()
+            ..Assignment::default()
         };
         self.claimants.iter().map(empty).collect()
     }

@@ -45,8 +45,13 @@ fn owner(name: &str) -> OwnerId {
 
 fn winner(fleet: &Fleet) -> Option<String> {
     let claims = claim(fleet);
-    let has = |uid: &Uid| claims.shares[uid].parts.values().any(|part| part.nodes > 0);
-    let mut uids = claims.shares.keys().filter(|uid| has(uid));
+    let has = |uid: &Uid| {
+        claims.assignments[uid]
+            .parts
+            .values()
+            .any(|part| part.nodes > 0)
+    };
+    let mut uids = claims.assignments.keys().filter(|uid| has(uid));
     uids.next()
         .map(|uid| uid.0.trim_start_matches("uid-of-").to_owned())
 }
@@ -81,10 +86,10 @@ fn the_loser_gets_the_owners_name_and_new_daemonsets_wait() {
     );
     let fleet = with_live(fleet(&[a, b.clone()], None), &b);
     let claims = claim(&fleet);
-    let share = |name: &str| &claims.shares[&Uid(format!("uid-of-{name}"))];
-    assert_eq!(share("b").lost.nodes, vec![("node1".into(), key("a"))]);
-    assert_eq!(share("a").parts[&None].waits_for, vec!["node1".into()]);
-    assert_eq!(share("b").parts[&None].waits_for, vec![]);
+    let assignment = |name: &str| &claims.assignments[&Uid(format!("uid-of-{name}"))];
+    assert_eq!(assignment("b").lost.nodes, vec![("node1".into(), key("a"))]);
+    assert_eq!(assignment("a").parts[&None].waits_for, vec!["node1".into()]);
+    assert_eq!(assignment("b").parts[&None].waits_for, vec![]);
     assert_eq!(claims.writes.len(), 1);
     assert_eq!(claims.writes[0].to, Some(OwnerLabel::Owner(owner("a"))));
 }
@@ -121,9 +126,15 @@ fn reserved_nodes_have_no_owner_and_are_no_conflict() {
         ];
         let claims = claim(&fleet(&all, Some(value.to_owned())));
         assert_eq!(claims.writes, vec![]);
-        for share in claims.shares.values() {
-            assert_eq!((share.parts[&None].nodes, share.lost.count), (0, 0));
-            assert_eq!((share.excluded.count(), share.excluded.nodes.len()), (1, 1));
+        for assignment in claims.assignments.values() {
+            assert_eq!(
+                (assignment.parts[&None].nodes, assignment.lost.count),
+                (0, 0)
+            );
+            assert_eq!(
+                (assignment.excluded.count(), assignment.excluded.nodes.len()),
+                (1, 1)
+            );
         }
     }
 }
@@ -148,10 +159,13 @@ fn an_excluded_node_is_labelled_while_any_template_admits_it() {
             alone.writes[0].to,
             Some(OwnerLabel::Excluded(reason.label_value()))
         );
-        let share = &alone.shares[&Uid("uid-of-a".to_owned())];
-        assert_eq!(share.parts[&None].nodes, 0);
-        assert_eq!(share.parts[&None].waits_for, vec!["node1".into()]);
-        assert_eq!(share.excluded.nodes, vec![("node1".into(), reason.clone())]);
+        let assignment = &alone.assignments[&Uid("uid-of-a".to_owned())];
+        assert_eq!(assignment.parts[&None].nodes, 0);
+        assert_eq!(assignment.parts[&None].waits_for, vec!["node1".into()]);
+        assert_eq!(
+            assignment.excluded.nodes,
+            vec![("node1".into(), reason.clone())]
+        );
         let owned = excluded(&[a.clone(), b.clone()], Some(&owner("a").to_string()));
         assert_eq!(
             owned.writes[0].to,
@@ -196,8 +210,8 @@ fn a_schedexts_name_has_precedence_over_another_schedexts_pool() {
     let pools = json!([{"name": "x", "nodeSelector": {}}]);
     let a = schedext("a", json!({"sched": "example/one:1", "pools": pools}));
     let claims = claim(&fleet(&[a, claimant("a-x", -1, "2026-01-02")], None));
-    let share = &claims.shares[&Uid("uid-of-a".to_owned())];
-    assert_eq!(share.yields, [("x".to_owned(), key("a-x"))].into());
-    assert_eq!(share.parts.keys().collect::<Vec<_>>(), [&None]);
-    assert_eq!(share.parts[&None].nodes, 1);
+    let assignment = &claims.assignments[&Uid("uid-of-a".to_owned())];
+    assert_eq!(assignment.yields, [("x".to_owned(), key("a-x"))].into());
+    assert_eq!(assignment.parts.keys().collect::<Vec<_>>(), [&None]);
+    assert_eq!(assignment.parts[&None].nodes, 1);
 }

@@ -14,7 +14,7 @@ pub(super) fn decide(observed: &Observed, part: &Part<'_>, plan: &mut Plan) -> O
     let key = part.key();
     let yields = part
         .pool_name()
-        .and_then(|pool| observed.share.yields.get(pool));
+        .and_then(|pool| observed.assignment.yields.get(pool));
     if let Some(other) = yields {
         let by = format!("the SchedExt {other}, whose own DaemonSet has precedence");
         plan.taken.push(TakenName { key, by });
@@ -79,12 +79,12 @@ fn is_futile(observed: &Observed, live: &LiveDaemonSet, desired: Fingerprint) ->
 /// The claims list the nodes whose labels must be written first: those on which the DaemonSet as it
 /// is now would not run. So a change that only narrows a DaemonSet never waits.
 fn wait_reason(observed: &Observed, part: &Part<'_>) -> Option<WaitsFor> {
-    let share = &observed.share;
+    let assignment = &observed.assignment;
     let generation = part.schedext.metadata.generation.unwrap_or_default();
-    if share.generation != generation {
+    if assignment.generation != generation {
         return Some(WaitsFor::Claims);
     }
-    let Some(part) = share.parts.get(&part.pool_name().map(str::to_owned)) else {
+    let Some(part) = assignment.parts.get(&part.pool_name().map(str::to_owned)) else {
         return Some(WaitsFor::Claims);
     };
     let nodes = part.waits_for.clone();

@@ -101,9 +101,11 @@ fn daemonsets_of_pools_that_are_gone_or_yield_are_deleted() {
     without.spec.pools.clear();
     assert_eq!(described(&observed(&without, &live)), ["delete one-batch"]);
     let mut yields = observed(&one, &live);
-    let share = Arc::make_mut(&mut yields.share);
-    share.parts.remove(&Some("batch".to_owned()));
-    share.yields.insert("batch".to_owned(), key("one-batch"));
+    let assignment = Arc::make_mut(&mut yields.assignment);
+    assignment.parts.remove(&Some("batch".to_owned()));
+    assignment
+        .yields
+        .insert("batch".to_owned(), key("one-batch"));
     let taken = "the SchedExt default/one-batch, whose own DaemonSet has precedence has one-batch";
     assert_eq!(described(&yields), ["delete one-batch", taken]);
 }
@@ -112,14 +114,14 @@ fn daemonsets_of_pools_that_are_gone_or_yield_are_deleted() {
 fn nothing_is_created_or_widened_before_nodes_are_labelled() {
     let one = with_pool();
     let mut waits = observed(&one, &[]);
-    let share = Arc::make_mut(&mut waits.share);
-    share.parts.get_mut(&None).unwrap().waits_for = vec!["node1".into()];
+    let assignment = Arc::make_mut(&mut waits.assignment);
+    assignment.parts.get_mut(&None).unwrap().waits_for = vec!["node1".into()];
     let waiting = "wait one Labels([NodeName(\"node1\")])";
     assert_eq!(described(&waits), ["create one-batch", waiting]);
     let mut changed = one.clone();
     changed.metadata.generation = Some(2);
     let mut early = observed(&changed, &[]);
-    Arc::make_mut(&mut early.share).generation = 1;
+    Arc::make_mut(&mut early.assignment).generation = 1;
     assert_eq!(
         described(&early),
         ["wait one Claims", "wait one-batch Claims"]

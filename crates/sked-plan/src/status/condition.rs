@@ -77,20 +77,25 @@ fn ready(
     if progressing.status == TRUE {
         return not(progressing);
     }
-    let nodes = observed.share.parts.values().map(|part| part.nodes).sum();
+    let nodes = observed
+        .assignment
+        .parts
+        .values()
+        .map(|part| part.nodes)
+        .sum();
     if nodes > 0 {
         return by_kernels(placed, nodes);
     }
     if conflicted.status == TRUE {
         return not(conflicted);
     }
-    let (reason, message) = match observed.share.excluded.count() {
+    let (reason, message) = match observed.assignment.excluded.count() {
         0 => (
             Reason::NoNodes,
             "no node matches: check nodeSelector, affinity and tolerations, and the nodes' labels and \
              taints",
         ),
-        _ if observed.share.excluded.unsupported > 0 => (
+        _ if observed.assignment.excluded.unsupported > 0 => (
             Reason::UnsupportedKernel,
             "no node that matches has a kernel with sched_ext",
         ),
@@ -194,7 +199,7 @@ fn degraded(issues: &[Issue]) -> ConditionValue {
 
 /// A foreign scheduler comes before another SchedExt, because nobody asked for it.
 fn conflicted(observed: &Observed) -> ConditionValue {
-    let excluded = &observed.share.excluded;
+    let excluded = &observed.assignment.excluded;
     let foreign = excluded
         .nodes
         .iter()
@@ -217,7 +222,7 @@ fn conflicted(observed: &Observed) -> ConditionValue {
             ),
         };
     }
-    let lost = &observed.share.lost;
+    let lost = &observed.assignment.lost;
     let Some((node, winner)) = lost.nodes.first() else {
         return ConditionValue {
             status: FALSE,

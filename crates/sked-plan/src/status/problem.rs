@@ -21,8 +21,8 @@ pub(super) fn problems(
     before: &SchedExtStatus,
     now: Timestamp,
 ) -> (Vec<Problem>, Option<i32>) {
-    let lost = &observed.share.lost;
-    let excluded = &observed.share.excluded;
+    let lost = &observed.assignment.lost;
+    let excluded = &observed.assignment.excluded;
     let total = issues.len() + lost.count + excluded.count();
     let lost = lost
         .nodes

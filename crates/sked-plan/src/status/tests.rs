@@ -74,7 +74,7 @@ fn a_running_pod_does_not_count_as_attached() {
 #[test]
 fn no_nodes_is_reported_at_once_whatever_the_controller_has_processed() {
     let mut observed = observed(&one(), &[]);
-    Arc::make_mut(&mut observed.share)
+    Arc::make_mut(&mut observed.assignment)
         .parts
         .get_mut(&None)
         .unwrap()
@@ -87,7 +87,7 @@ fn no_nodes_is_reported_at_once_whatever_the_controller_has_processed() {
     let mut live = live(&one());
     live[0]["status"] = json!({});
     let mut later = self::observed(&one(), &live);
-    later.share = observed.share.clone();
+    later.assignment = observed.assignment.clone();
     assert_eq!(values(&status_of(&later)), values(&status));
 }
 
@@ -303,7 +303,7 @@ fn a_refusal_counts_while_pods_are_missing() {
 #[test]
 fn lost_nodes_are_listed_with_their_owner_and_the_rest_is_counted() {
     let mut observed = settled();
-    let lost = &mut Arc::make_mut(&mut observed.share).lost;
+    let lost = &mut Arc::make_mut(&mut observed.assignment).lost;
     lost.count = 25;
     let node = |at: usize| (format!("node{at:02}").into(), key("other"));
     lost.nodes = (0..10).map(node).collect();

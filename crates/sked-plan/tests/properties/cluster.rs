@@ -61,7 +61,7 @@ impl Cluster {
         Observed {
             schedext: Arc::new(schedext.clone()),
             pods: fleet.pods.iter().filter(|pod| ours(pod)).cloned().collect(),
-            share: claims.shares.get(&uid).cloned().unwrap_or_default(),
+            assignment: claims.assignments.get(&uid).cloned().unwrap_or_default(),
             kernels: BTreeMap::new(),
             min_kernels: BTreeMap::new(),
             releases: BTreeMap::new(),

@@ -59,7 +59,7 @@ proptest! {
     #![proptest_config(cases())]
 
     /// In a settled cluster every claimed node has exactly one DaemonSet, every other node has none,
-    /// and the shares of all claimants account for their nodes.
+    /// and the assignments of all claimants account for their nodes.
     #[test]
     fn every_node_has_one_owner(mut cluster in cluster()) {
         cluster.settle();
@@ -74,10 +74,10 @@ proptest! {
             }
         }
         for schedext in &cluster.schedexts {
-            let share = &claims.shares[&Uid(schedext.metadata.uid.clone().unwrap())];
-            let has: usize = share.parts.values().map(|part| part.nodes).sum();
+            let assignment = &claims.assignments[&Uid(schedext.metadata.uid.clone().unwrap())];
+            let has: usize = assignment.parts.values().map(|part| part.nodes).sum();
             let asked = counted.get(schedext.metadata.name.as_ref().unwrap()).copied();
-            prop_assert_eq!(has + share.lost.count, asked.unwrap_or_default());
+            prop_assert_eq!(has + assignment.lost.count, asked.unwrap_or_default());
         }
     }
 

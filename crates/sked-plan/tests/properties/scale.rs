@@ -60,10 +60,10 @@ fn large_clusters_have_one_owner_for_each_node() {
         let claims = claim(&fleet);
         let claimed = begun.elapsed();
         assert_eq!(check_claims(&fleet, &claims), vec![]);
-        let has = |share: &Arc<sked_plan::share::Share>| -> usize {
-            share.parts.values().map(|part| part.nodes).sum()
+        let has = |assignment: &Arc<sked_plan::assignment::Assignment>| -> usize {
+            assignment.parts.values().map(|part| part.nodes).sum()
         };
-        assert_eq!(claims.shares.values().map(has).sum::<usize>(), nodes);
+        assert_eq!(claims.assignments.values().map(has).sum::<usize>(), nodes);
         assert_eq!(claims.writes.len(), nodes);
         let checked = begun.elapsed() - claimed;
         eprintln!(

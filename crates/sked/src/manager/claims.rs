@@ -2,10 +2,10 @@
 //! beside the reconciliation of SchedExts.
 //!
 //! ```text
-//! nodes, SchedExts, DaemonSets, pods ─change▶ Fleet ─claim▶ check ─▶ publish shares ─▶ write labels
-//!        ▲                                                              │ changed shares    │
-//!        │                                                              ▼ go to the queue   │
-//!        └──────────────── again, after a label was written ◀───────────────────────────────┘
+//! nodes, SchedExts, DaemonSets, pods ─change▶ Fleet ─claim▶ check ─▶ publish assignments ─▶ write labels
+//!        ▲                                                              │ changed ones go        │
+//!        │                                                              ▼ to the queue           │
+//!        └──────────────── again, after a label was written ◀────────────────────────────────────┘
 //! ```
 //!
 //! This is the only writer of nodes, and it writes nothing but the owner label.
@@ -24,10 +24,10 @@ use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sked_plan::Node;
+use sked_plan::assignment::Assignments;
 use sked_plan::check::check_claims;
 use sked_plan::claim::{Claims, LabelWrite, claim};
 use sked_plan::eligibility::{Eligibility, ExclusionReason};
-use sked_plan::share::Shares;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -69,7 +69,7 @@ pub(crate) struct ClaimsLoop {
     /// Whether this manager watches all namespaces. Otherwise the scheduler of another manager would
     /// look foreign, and excluding its node would stop it.
     pub(crate) watches_all_namespaces: bool,
-    pub(crate) shares: watch::Sender<Arc<Shares>>,
+    pub(crate) assignments: watch::Sender<Arc<Assignments>>,
 }
 
 impl ClaimsLoop {
@@ -139,20 +139,23 @@ impl ClaimsLoop {
             tracing::error!(?violations, "not writing claims that break the rules");
             return (Vec::new(), None);
         }
-        let Claims { shares, writes } = claims;
-        self.publish(shares);
+        let Claims {
+            assignments,
+            writes,
+        } = claims;
+        self.publish(assignments);
         (writes, due)
     }
 
-    /// Queues the SchedExts whose share changed.
-    fn publish(&self, shares: Shares) {
-        let before = self.shares.borrow().clone();
-        let changed: Vec<_> = shares
+    /// Queues the SchedExts whose assignment changed.
+    fn publish(&self, assignments: Assignments) {
+        let before = self.assignments.borrow().clone();
+        let changed: Vec<_> = assignments
             .iter()
-            .filter(|(uid, share)| before.get(uid) != Some(share))
+            .filter(|(uid, assignment)| before.get(uid) != Some(assignment))
             .map(|(uid, _)| uid.clone())
             .collect();
-        self.shares.send_replace(Arc::new(shares));
+        self.assignments.send_replace(Arc::new(assignments));
         for uid in changed {
             for seen in self.stores.schedexts.group(&uid) {
                 self.queue.now(&seen.key());

@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sked_plan::assignment::Assignments;
 use sked_plan::check::{Violation, check_plan};
 use sked_plan::plan::{Outcome, plan};
-use sked_plan::share::Shares;
 use sked_plan::status::status;
 use sked_plan::{ObjectKey, Observed};
 use tokio::sync::watch;
@@ -19,9 +19,9 @@ use crate::manager::metric_counts;
 use crate::manager::metrics::{Metrics, ReconcileResult};
 use crate::manager::observe::{Observation, Sources, observe};
 use crate::manager::queue::Queue;
+use crate::manager::requeue::GATHER;
 use crate::manager::status_writer::{StatusWriteError, StatusWriter};
 use crate::manager::stores::Stores;
-use crate::manager::wake::GATHER;
 use crate::manager::worker;
 use crate::manager::write_error::Retry;
 use crate::stop::Stop;
@@ -29,7 +29,7 @@ use crate::stop::Stop;
 pub(crate) struct Controller {
     pub(crate) stores: Arc<Stores>,
     pub(crate) queue: Arc<Queue>,
-    pub(crate) shares: watch::Receiver<Arc<Shares>>,
+    pub(crate) assignments: watch::Receiver<Arc<Assignments>>,
     pub(crate) min_kernels: Arc<MinKernels>,
     pub(crate) applier: Applier,
     pub(crate) status_writer: StatusWriter,
@@ -156,10 +156,10 @@ impl Controller {
     }
 
     fn observe(&self, key: &ObjectKey) -> Observation {
-        let shares = Arc::clone(&self.shares.borrow());
+        let assignments = Arc::clone(&self.assignments.borrow());
         let sources = Sources {
             stores: &self.stores,
-            shares: &shares,
+            assignments: &assignments,
             min_kernels: &self.min_kernels,
             applier: &self.applier,
         };

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use schedkit_core::KernelRelease;
 use sked_api::SchedExt;
+use sked_plan::assignment::Assignments;
 use sked_plan::eligibility::{Eligibility, eligibility};
 use sked_plan::kernel_state::{KernelState, UnknownReason, kernel_state};
 use sked_plan::learned_names::LearnedNames;
 use sked_plan::observed::Refusal;
 use sked_plan::part::{parts, uid};
-use sked_plan::share::Shares;
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed};
 
 use crate::manager::apply::Applier;
@@ -23,7 +23,7 @@ use crate::manager::stores::{SchedExtEntry, Stores, Unreadable, node_key};
 pub(crate) enum Observation {
     /// It does not exist or is being deleted: the garbage collector does the rest.
     Gone,
-    /// The claims have not computed its share yet; they queue it when they have.
+    /// The claims have not computed its assignment yet; they queue it when they have.
     Unclaimed,
     /// Its spec cannot be parsed.
     Unreadable(Unreadable),
@@ -33,7 +33,7 @@ pub(crate) enum Observation {
 /// Where [`observe`] reads from.
 pub(crate) struct Sources<'a> {
     pub(crate) stores: &'a Stores,
-    pub(crate) shares: &'a Shares,
+    pub(crate) assignments: &'a Assignments,
     pub(crate) min_kernels: &'a MinKernels,
     pub(crate) applier: &'a Applier,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Sources<'a> {
 pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
     let Sources {
         stores,
-        shares,
+        assignments,
         min_kernels,
         applier,
     } = *sources;
@@ -56,7 +56,7 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
     if schedext.metadata.deletion_timestamp.is_some() {
         return Observation::Gone;
     }
-    let Some(share) = shares.get(&uid(&schedext)).cloned() else {
+    let Some(assignment) = assignments.get(&uid(&schedext)).cloned() else {
         return Observation::Unclaimed;
     };
     let daemonsets = daemonsets(stores, &schedext);
@@ -82,7 +82,7 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
         futile: applier.futile_replaces(ours().map(|live| &**live)),
         refusals: ours().filter_map(|live| refusal(stores, live)).collect(),
         daemonsets,
-        share,
+        assignment,
         schedext,
         now: Timestamp::now(),
     }))

@@ -1,4 +1,4 @@
-//! A queue of keys: which SchedExts (or pods) to process, and when. [`crate::manager::wake`] fills
+//! A queue of keys: which SchedExts (or pods) to process, and when. [`crate::manager::requeue`] fills
 //! it, [`crate::manager::controller`] and [`crate::manager::gates`] process it.
 //!
 //! kube's own `Controller` does not expose its queue (its depth is a documented metric) and accepts

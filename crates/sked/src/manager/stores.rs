@@ -1,7 +1,7 @@
 //! What the manager knows of the cluster: one store for each kind.
 //!
 //! ```text
-//! API server ─watch▶ decode (trims objects while parsing) ─▶ store ─change▶ listener (manager::wake)
+//! API server ─watch▶ decode (trims objects while parsing) ─▶ store ─change▶ listener (manager::requeue)
 //!                                                             ▲
 //!             apply, claims, gates, status_writer ────────────┘ the result of each own write, at once
 //! ```

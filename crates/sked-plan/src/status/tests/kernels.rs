@@ -145,10 +145,10 @@ fn another_name_of_the_same_template_is_foreign() {
 #[test]
 fn excluded_nodes_are_listed_with_the_reason() {
     let mut observed = two_nodes([enabled("lab"), enabled("lab")]);
-    let share = Arc::make_mut(&mut observed.share);
-    share.excluded.foreign = 1;
-    share.excluded.unsupported = 1;
-    share.excluded.nodes = vec![
+    let assignment = Arc::make_mut(&mut observed.assignment);
+    assignment.excluded.foreign = 1;
+    assignment.excluded.unsupported = 1;
+    assignment.excluded.nodes = vec![
         (
             "node3".into(),
             ExclusionReason::Foreign(Some("rusty".parse().unwrap())),
@@ -166,7 +166,7 @@ fn excluded_nodes_are_listed_with_the_reason() {
     assert_eq!(problems, ["ForeignScheduler", "UnsupportedKernel"]);
     let counts = status.counts.unwrap();
     assert_eq!((counts.foreign, counts.unsupported), (1, 1));
-    Arc::make_mut(&mut observed.share)
+    Arc::make_mut(&mut observed.assignment)
         .parts
         .get_mut(&None)
         .unwrap()

@@ -13,13 +13,13 @@ use crate::progress::Event;
 const OWN_STEP: u64 = u64::MAX;
 
 #[derive(Debug, Default)]
-pub struct Screen {
+pub struct ProgressBars {
     bars: MultiProgress,
     steps: HashMap<u64, (String, ProgressBar)>,
     is_terminal: bool,
 }
 
-impl Screen {
+impl ProgressBars {
     pub fn new() -> Self {
         Self {
             bars: MultiProgress::new(),

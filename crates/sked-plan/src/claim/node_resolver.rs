@@ -3,15 +3,15 @@
 use super::candidate::NodeMatch;
 use super::inputs::ClaimInputs;
 use super::label::{CurrentLabel, LabelWrite, OwnerLabel};
+use crate::assignment::{Assignment, EXAMPLES};
 use crate::eligibility::ExclusionReason;
 use crate::name::OwnerId;
 use crate::node::Node;
-use crate::share::{EXAMPLES, Share};
 
-/// The contest for one node. One value is reused for all nodes, so that its buffers are allocated
+/// Resolves who gets a node. One value is reused for all nodes, so that its buffers are allocated
 /// once.
 #[derive(Default)]
-pub(super) struct Contest {
+pub(super) struct NodeResolver {
     /// Candidates that would put a pod on the node, by what is desired or by what is live.
     matches: Vec<(usize, NodeMatch)>,
     /// Each claimant with the first of its candidates that claims the node.
@@ -20,15 +20,15 @@ pub(super) struct Contest {
     winner: Option<(usize, usize)>,
 }
 
-/// What makes a claimant the incumbent, the weakest first.
+/// What a claimant already has on the node, the weakest claim first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Incumbency {
+enum Presence {
     Nothing,
     Pod,
     Label,
 }
 
-impl Contest {
+impl NodeResolver {
     /// Determines the winner for this node.
     pub(super) fn resolve(
         &mut self,
@@ -54,9 +54,9 @@ impl Contest {
             }
         }
         let rank = |(claimant, _): &&(usize, usize)| {
-            let incumbency = incumbency(inputs, *claimant, running, label);
+            let presence = presence(inputs, *claimant, running, label);
             let claimant = &inputs.claimants[*claimant];
-            (claimant.priority, incumbency, claimant.seniority())
+            (claimant.priority, presence, claimant.seniority())
         };
         self.winner = self.claims.iter().max_by_key(rank).copied();
     }
@@ -103,42 +103,42 @@ impl Contest {
         })
     }
 
-    /// Adds an excluded node to the shares of all its claimants.
+    /// Adds an excluded node to the assignments of all its claimants.
     pub(super) fn record_exclusion(
         &self,
         inputs: &ClaimInputs<'_>,
         node: &Node,
         label: CurrentLabel<'_>,
         reason: &ExclusionReason,
-        shares: &mut [Share],
+        assignments: &mut [Assignment],
     ) {
         for (claimant, _) in &self.claims {
-            shares[*claimant].excluded.add(&node.name, reason);
+            assignments[*claimant].excluded.add(&node.name, reason);
         }
         if label.text() != Some(reason.label_value()) {
-            self.record_waiting(inputs, node, label, shares);
+            self.record_waiting(inputs, node, label, assignments);
         }
     }
 
-    /// Adds an eligible node to the shares of the winner and of the losers.
+    /// Adds an eligible node to the assignments of the winner and of the losers.
     pub(super) fn record(
         &self,
         inputs: &ClaimInputs<'_>,
         node: &Node,
         label: CurrentLabel<'_>,
-        shares: &mut [Share],
+        assignments: &mut [Assignment],
     ) {
         let Some((winner, candidate)) = self.winner else {
             return;
         };
         if let Some(desired) = &inputs.candidates[candidate].desired
-            && let Some(part) = shares[winner].parts.get_mut(&desired.pool)
+            && let Some(part) = assignments[winner].parts.get_mut(&desired.pool)
         {
             part.nodes += 1;
         }
         let losers = self.claims.iter().filter(|(at, _)| *at != winner);
         for (claimant, _) in losers {
-            let lost = &mut shares[*claimant].lost;
+            let lost = &mut assignments[*claimant].lost;
             lost.count += 1;
             if lost.nodes.len() < EXAMPLES {
                 let winner = inputs.claimants[winner].key.clone();
@@ -147,7 +147,7 @@ impl Contest {
         }
         let right = owner(inputs, candidate).is_some_and(|owner| label.names(owner));
         if self.is_contested(candidate) && !right {
-            self.record_waiting(inputs, node, label, shares);
+            self.record_waiting(inputs, node, label, assignments);
         }
     }
 
@@ -158,7 +158,7 @@ impl Contest {
         inputs: &ClaimInputs<'_>,
         node: &Node,
         label: CurrentLabel<'_>,
-        shares: &mut [Share],
+        assignments: &mut [Assignment],
     ) {
         let new = self.matches.iter().filter(|(_, one)| !one.live);
         for (at, _) in new {
@@ -166,7 +166,7 @@ impl Contest {
             let (Some(claimant), Some(desired)) = (candidate.claimant, &candidate.desired) else {
                 continue;
             };
-            let part = shares[claimant].parts.get_mut(&desired.pool);
+            let part = assignments[claimant].parts.get_mut(&desired.pool);
             if (label == CurrentLabel::None || label.names(desired.owner))
                 && let Some(part) = part
                 && part.waits_for.len() < EXAMPLES
@@ -188,19 +188,19 @@ fn owner(inputs: &ClaimInputs<'_>, candidate: usize) -> Option<OwnerId> {
 }
 
 /// Whichever of the claimant's parts has the label or the pod.
-fn incumbency(
+fn presence(
     inputs: &ClaimInputs<'_>,
     claimant: usize,
     running: &[usize],
     label: CurrentLabel<'_>,
-) -> Incumbency {
+) -> Presence {
     let own = |candidate: &usize| owner(inputs, *candidate).is_some_and(|id| label.names(id));
     if inputs.claimants[claimant].candidates.iter().any(own) {
-        return Incumbency::Label;
+        return Presence::Label;
     }
     let mut running = running.iter();
     if running.any(|at| inputs.candidates[*at].claimant == Some(claimant)) {
-        return Incumbency::Pod;
+        return Presence::Pod;
     }
-    Incumbency::Nothing
+    Presence::Nothing
 }

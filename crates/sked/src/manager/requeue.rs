@@ -18,7 +18,7 @@ use crate::manager::stores::{
 /// How long changes of pods and counters are gathered.
 pub(crate) const GATHER: Duration = Duration::from_millis(300);
 
-pub(crate) struct Wake {
+pub(crate) struct Requeue {
     pub(crate) stores: Arc<Stores>,
     pub(crate) queue: Arc<Queue>,
     /// Triggers [`crate::manager::claims`].
@@ -29,26 +29,26 @@ pub(crate) struct Wake {
     pub(crate) images: Arc<Notify>,
 }
 
-impl Wake {
-    /// Makes every store report its changes here. Stores and `Wake` refer to each other; both live
+impl Requeue {
+    /// Makes every store report its changes here. Stores and `Requeue` refer to each other; both live
     /// as long as the process.
     pub(crate) fn listen_to_stores(self) {
         fn connect<T: Stored>(
-            wake: &Arc<Wake>,
+            requeue: &Arc<Requeue>,
             store: impl Fn(&Stores) -> &Store<T>,
-            handle: fn(&Wake, &Change<T>),
+            handle: fn(&Requeue, &Change<T>),
         ) {
-            let listener = Arc::clone(wake);
-            store(&wake.stores).listen(move |change| handle(&listener, change));
+            let listener = Arc::clone(requeue);
+            store(&requeue.stores).listen(move |change| handle(&listener, change));
         }
-        let wake = Arc::new(self);
-        connect(&wake, |stores| &stores.schedexts, Self::schedext);
-        connect(&wake, |stores| &stores.daemonsets, Self::daemonset);
-        connect(&wake, |stores| &stores.pods, Self::pod);
-        connect(&wake, |stores| &stores.refusals, Self::refusal);
-        connect(&wake, |stores| &stores.nodes, Self::node);
-        connect(&wake, |stores| &stores.reports, Self::report);
-        connect(&wake, |stores| &stores.agents, Self::agent);
+        let requeue = Arc::new(self);
+        connect(&requeue, |stores| &stores.schedexts, Self::schedext);
+        connect(&requeue, |stores| &stores.daemonsets, Self::daemonset);
+        connect(&requeue, |stores| &stores.pods, Self::pod);
+        connect(&requeue, |stores| &stores.refusals, Self::refusal);
+        connect(&requeue, |stores| &stores.nodes, Self::node);
+        connect(&requeue, |stores| &stores.reports, Self::report);
+        connect(&requeue, |stores| &stores.agents, Self::agent);
     }
 
     /// Whoever wrote a status has just reconciled the SchedExt.

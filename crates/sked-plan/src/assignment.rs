@@ -10,14 +10,14 @@ use crate::name::{NodeName, ObjectKey, Uid};
 /// How many nodes a list of examples names; the count beside it says how many there are.
 pub const EXAMPLES: usize = 10;
 
-/// One SchedExt's share of the nodes.
+/// The nodes of one SchedExt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct Assignment {
     /// The generation of the spec that the claims read.
     pub generation: i64,
     /// The base (`None`) and each pool. A part is missing if another object has the name of its
     /// DaemonSet: it claims no node.
-    pub parts: BTreeMap<Option<String>, PartShare>,
+    pub parts: BTreeMap<Option<String>, PartAssignment>,
     /// Pools that have no DaemonSet because its name would be that of another SchedExt.
     pub yields: BTreeMap<String, ObjectKey>,
     /// Nodes that it selects and another SchedExt owns.
@@ -26,9 +26,9 @@ pub struct Share {
     pub excluded: ExcludedNodes,
 }
 
-/// The share of the base or of one pool.
+/// The nodes of the base or of one pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PartShare {
+pub struct PartAssignment {
     /// On how many nodes it should run.
     pub nodes: usize,
     /// Nodes whose owner label must be written before its DaemonSet may be created or changed:
@@ -75,5 +75,5 @@ impl ExcludedNodes {
     }
 }
 
-/// The shares of all SchedExts, by uid.
-pub type Shares = BTreeMap<Uid, Arc<Share>>;
+/// The assignments of all SchedExts, by uid.
+pub type Assignments = BTreeMap<Uid, Arc<Assignment>>;

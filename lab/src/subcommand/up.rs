@@ -4,11 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use crate::args::{Args, Up};
-use lab::{Lab, RunningLab, Screen};
+use lab::{Lab, ProgressBars, RunningLab};
 
 pub(crate) fn run(args: &Args, up: &Up) -> anyhow::Result<ExitCode> {
-    let mut screen = Screen::new();
-    let lab = Lab::up(&args.spec(up), |event| screen.show(event))?;
+    let mut progress_bars = ProgressBars::new();
+    let lab = Lab::up(&args.spec(up), |event| progress_bars.show(event))?;
     write!(std::io::stdout(), "{}", how_to_use(lab.running()))?;
     if up.detach {
         lab.detach()?;
