@@ -87,7 +87,7 @@ pub(crate) enum LabCommand {
     },
     /// Connect standard input and output to a node's serial line; ssh runs it.
     #[command(hide = true)]
-    Line { socket: PathBuf },
+    SerialLine { socket: PathBuf },
     /// The process that holds a lab; `up` starts it in its own namespaces.
     #[command(hide = true)]
     Supervisor,

@@ -90,8 +90,10 @@ impl Keys {
         ]);
         ssh.arg(self.0.join("user"));
         if let (Route::SerialLine, Ok(lab)) = (route, std::env::current_exe()) {
-            ssh.arg("-o")
-                .arg(format!("ProxyCommand='{}' line {node}.line", lab.display()));
+            ssh.arg("-o").arg(format!(
+                "ProxyCommand='{}' serial-line {node}.line",
+                lab.display()
+            ));
         }
         ssh.arg(format!("root@{ip}"));
         ssh

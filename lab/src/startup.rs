@@ -10,12 +10,12 @@ use std::time::Duration;
 use crate::cache::Cache;
 use crate::control_plane::{self, ControlPlaneError};
 use crate::network::{self, API, REGISTRY};
+use crate::node_config::{self, NodeConfigError, NodeIdentity, REGISTRY_NAME};
 use crate::parts::Parts;
 use crate::parts::kernel::Modules;
 use crate::pki::{Pki, PkiError};
 use crate::progress::Reporter;
 use crate::registry::{self, RegistryError};
-use crate::seed::{self, NodeIdentity, REGISTRY_NAME, SeedError};
 use crate::service::{Service, ServiceError};
 use crate::spec::LabSpec;
 use crate::ssh::{KeyError, Keys, Route};
@@ -32,7 +32,7 @@ pub enum StartupError {
     #[error(transparent)]
     Pki(#[from] PkiError),
     #[error(transparent)]
-    Seed(#[from] SeedError),
+    ConfigArchive(#[from] NodeConfigError),
     #[error(transparent)]
     Registry(#[from] RegistryError),
     #[error(transparent)]
@@ -146,8 +146,8 @@ impl Startup<'_> {
         nodes
             .iter()
             .map(|node| {
-                let seed = self.state.path(&format!("{}.seed", node.name));
-                seed::write(&seed, node, keys, pki)?;
+                let config = self.state.path(&format!("{}.config", node.name));
+                node_config::write(&config, node, keys, pki)?;
                 Ok(vm::start(self.state, node, parts, self.spec)?)
             })
             .collect()

@@ -4,8 +4,8 @@ mod console;
 mod copy;
 mod exec;
 mod kernels;
-mod line;
 mod logs;
+mod serial_line;
 mod status;
 mod tool;
 mod up;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         LabCommand::Kernels => kernels::run(args),
         LabCommand::Tool { tool } => tool::run(args, *tool),
-        LabCommand::Line { socket } => line::run(socket),
+        LabCommand::SerialLine { socket } => serial_line::run(socket),
         LabCommand::Supervisor => {
             lab::supervisor::run()?;
             Ok(ExitCode::SUCCESS)

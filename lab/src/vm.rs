@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::disk::ROOT_PARTITION;
 use crate::network::tap;
+use crate::node_config::NodeIdentity;
 use crate::parts::NodeParts;
-use crate::seed::NodeIdentity;
 use crate::service::{Service, ServiceError};
 use crate::spec::LabSpec;
 use crate::ssh::{self, Keys, Route};
@@ -57,11 +57,11 @@ pub fn start(
         .arg(&parts.kernel.image)
         .arg("-append")
         .arg(kernel_command_line());
-    let seed = state.path(&format!("{}.seed", node.name));
-    let kubelet = parts.kubelet_disk.as_ref().unwrap_or(&seed);
+    let config = state.path(&format!("{}.config", node.name));
+    let kubelet = parts.kubelet_disk.as_ref().unwrap_or(&config);
     add_disks(
         &mut qemu,
-        [&parts.root_disk, &parts.kernel.disk, kubelet, &seed],
+        [&parts.root_disk, &parts.kernel.disk, kubelet, &config],
     );
     add_network(&mut qemu, node.number);
     add_serial_ports(&mut qemu, &node.name);
@@ -106,8 +106,8 @@ fn add_serial_ports(qemu: &mut Command, name: &str) {
     qemu.args(["-device", "virtserialport,chardev=line,name=lab"]);
 }
 
-/// The first process finds the seed's disk, which may appear a moment after the root's, unpacks it
-/// and executes the init in there. A panic stops the guest without a reboot, so that its
+/// The first process finds the disk with the configuration, which may appear a moment after the
+/// root's, unpacks it and executes the init in there. A panic stops the guest without a reboot, so that its
 /// messages stay on the console. The kernel parses the quoted script itself, and would take an `=`
 /// in it for an assignment.
 fn kernel_command_line() -> String {

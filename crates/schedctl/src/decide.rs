@@ -15,7 +15,7 @@
 //! ```
 
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, SchedExt};
+use schedkit_host::{Fact, KernelSchedExt};
 use schedkit_runtime::driver::Runtime;
 
 use crate::container::RuntimeContainer;
@@ -229,8 +229,8 @@ fn several(observed: &Observed) -> Refusal {
     Refusal::Several(live.map(RuntimeContainer::scheduler).collect())
 }
 
-fn ops(kernel: &Fact<SchedExt>) -> Option<OpsName> {
-    kernel.known().and_then(SchedExt::attached).cloned()
+fn ops(kernel: &Fact<KernelSchedExt>) -> Option<OpsName> {
+    kernel.known().and_then(KernelSchedExt::attached).cloned()
 }
 
 #[cfg(test)]

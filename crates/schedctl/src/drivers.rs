@@ -54,10 +54,10 @@ impl Driver for AnyDriver {
         }
     }
 
-    async fn ready(&self, id: &ContainerId) -> Result<(), DriverError> {
+    async fn prepare(&self, id: &ContainerId) -> Result<(), DriverError> {
         match self {
-            Self::Podman(driver) => driver.ready(id).await,
-            Self::Containerd(driver) => driver.ready(id).await,
+            Self::Podman(driver) => driver.prepare(id).await,
+            Self::Containerd(driver) => driver.prepare(id).await,
         }
     }
 

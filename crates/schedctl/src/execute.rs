@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use schedkit_host::SchedExt;
+use schedkit_host::KernelSchedExt;
 use schedkit_runtime::{After, ContainerId, Driver, DriverError};
 use tokio::time::{Instant, timeout};
 
@@ -108,8 +108,8 @@ impl<D: Driver> Executor<'_, D> {
             PlanStep::Create => progress.new = Some(self.driver.create(&plan.launch).await?),
             // The old scheduler may starve the runtime. Then `start` does the rest of the work after
             // the old one has stopped.
-            PlanStep::Ready => {
-                let ready = self.driver.ready(progress.created()?);
+            PlanStep::Prepare => {
+                let ready = self.driver.prepare(progress.created()?);
                 if let Ok(ready) = timeout(READY_TIMEOUT, ready).await {
                     ready?;
                 }
@@ -146,7 +146,7 @@ impl<D: Driver> Executor<'_, D> {
         wait: WaitLimits,
     ) -> Result<Swapped, FailureCause> {
         let kernel = self.kernel.read();
-        let attached = kernel.known().and_then(SchedExt::attached).is_some();
+        let attached = kernel.known().and_then(KernelSchedExt::attached).is_some();
         let mut stopping = pin!(self.driver.end(&old.id, grace, After::Keep));
         // If the old scheduler is not attached it may be about to attach: wait for its exit.
         let stopped = tokio::select! {

@@ -2,7 +2,7 @@
 
 use schedkit_core::{ImageRef, PinnedRef};
 use schedkit_host::sched_ext::Events;
-use schedkit_host::{Fact, SchedExt, SchedExtState};
+use schedkit_host::{Fact, KernelSchedExt, SchedExtState};
 use schedkit_image::signature::waive;
 use schedkit_runtime::containerd::PodName;
 use schedkit_runtime::driver::Runtime;
@@ -15,8 +15,8 @@ pub(crate) fn kernel(
     state: SchedExtState,
     ops: Option<&str>,
     enable_seq: Option<u64>,
-) -> Fact<SchedExt> {
-    Fact::Known(SchedExt {
+) -> Fact<KernelSchedExt> {
+    Fact::Known(KernelSchedExt {
         state: Fact::Known(state),
         ops: ops.map_or(Fact::Absent, |ops| Fact::Known(ops.parse().unwrap())),
         switch_all: Fact::Known(true),

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use schedkit_host::{Fact, SchedExt};
+use schedkit_host::{Fact, KernelSchedExt};
 use schedkit_runtime::{After, Container, ContainerId, Driver};
 use tokio::time::sleep;
 
@@ -40,7 +40,7 @@ const MAX_FAILURES: u32 = 3;
 #[derive(Debug)]
 pub(crate) enum TrialEnd {
     /// Confirmed or stopped by a command.
-    BySomebody,
+    ByCommand,
     /// The candidate was removed; the old scheduler, if there was one, is attached again.
     Restored(Option<Attachment>),
     /// The candidate was removed; the old scheduler is not attached.
@@ -50,7 +50,7 @@ pub(crate) enum TrialEnd {
 impl fmt::Display for TrialEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BySomebody => f.write_str("it was confirmed or stopped"),
+            Self::ByCommand => f.write_str("it was confirmed or stopped"),
             Self::Restored(None) => f.write_str("it was stopped; no scheduler ran before it"),
             Self::Restored(Some(attachment)) => {
                 write!(
@@ -128,7 +128,7 @@ async fn check<D: Driver>(
     candidate: &ContainerId,
 ) -> Result<Option<TrialEnd>, FailureCause> {
     let Some(trial) = read_trial(executor.state, candidate)? else {
-        return Ok(Some(TrialEnd::BySomebody));
+        return Ok(Some(TrialEnd::ByCommand));
     };
     if !may_be_over(&trial, Timestamp::now(), executor.kernel) {
         return Ok(None);
@@ -206,7 +206,7 @@ async fn restore<D: Driver>(
     // A trial that was interrupted early may not have stopped the old scheduler.
     if found.and_then(Container::pid).is_some() {
         let kernel = executor.kernel.settled(SETTLE_TIMEOUT).await;
-        if let Some(ops) = kernel.known().and_then(SchedExt::attached) {
+        if let Some(ops) = kernel.known().and_then(KernelSchedExt::attached) {
             return Ok(Attachment {
                 ops: ops.clone(),
                 enable_seq: executor.kernel.enable_seq(),

@@ -6,7 +6,9 @@ use std::io;
 use std::time::Duration;
 
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState, Watch, WatchIntervals, struct_ops};
+use schedkit_host::{
+    Fact, HostRoot, KernelSchedExt, SchedExtState, Watch, WatchIntervals, struct_ops,
+};
 
 /// Uevents arrive within milliseconds; polling is for where they cannot be received.
 const INTERVALS: WatchIntervals = WatchIntervals {
@@ -36,12 +38,12 @@ impl KernelMonitor {
         Self(root)
     }
 
-    pub(crate) fn read(&self) -> Fact<SchedExt> {
-        SchedExt::read(&self.0)
+    pub(crate) fn read(&self) -> Fact<KernelSchedExt> {
+        KernelSchedExt::read(&self.0)
     }
 
     /// The state after a transition in progress has ended, or when the limit is reached.
-    pub(crate) async fn settled(&self, limit: Duration) -> Fact<SchedExt> {
+    pub(crate) async fn settled(&self, limit: Duration) -> Fact<KernelSchedExt> {
         let now = self.read();
         if !is_in_transition(&now) {
             return now;
@@ -102,7 +104,7 @@ impl KernelMonitor {
         fs::write(self.0.path(SYSRQ_TRIGGER), SYSRQ_DETACH)
     }
 
-    async fn until<T>(&self, mut condition: impl FnMut(&SchedExt) -> Option<T>) -> T {
+    async fn until<T>(&self, mut condition: impl FnMut(&KernelSchedExt) -> Option<T>) -> T {
         let mut watch = self.watch();
         loop {
             let fact = watch.next().await;
@@ -117,8 +119,8 @@ impl KernelMonitor {
     }
 }
 
-fn is_in_transition(kernel: &Fact<SchedExt>) -> bool {
-    kernel.known().is_some_and(SchedExt::is_transitional)
+fn is_in_transition(kernel: &Fact<KernelSchedExt>) -> bool {
+    kernel.known().is_some_and(KernelSchedExt::is_transitional)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use schedkit_host::{Fact, HostRoot, SchedExt};
+use schedkit_host::{Fact, HostRoot, KernelSchedExt};
 use schedkit_runtime::{ContainerState, DriverError};
 
 use crate::container::RuntimeContainer;
@@ -23,7 +23,7 @@ const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Observed {
-    pub(crate) kernel: Fact<SchedExt>,
+    pub(crate) kernel: Fact<KernelSchedExt>,
     /// schedctl's containers in both runtimes.
     pub(crate) containers: Vec<RuntimeContainer>,
     /// sked's containers; empty if they could not be listed.

@@ -38,7 +38,7 @@ pub(crate) enum PlanStep {
     Create,
     /// Prepare the start while the old scheduler still runs: errors are found before it is stopped,
     /// and the kernel is without a scheduler for a shorter time.
-    Ready,
+    Prepare,
     /// Start the process that ends the trial if nobody confirms.
     Guard {
         trial: Duration,
@@ -95,7 +95,7 @@ impl Plan {
         let mut steps: Vec<PlanStep> = leftovers.map(PlanStep::Clear).collect();
         steps.push(PlanStep::Create);
         if old.is_some() {
-            steps.push(PlanStep::Ready);
+            steps.push(PlanStep::Prepare);
         }
         if let Some(trial) = trial {
             let before = old.clone();
@@ -122,7 +122,7 @@ impl PlanStep {
     pub(crate) fn undo(&self) -> Option<Undo> {
         match self {
             Self::Clear(_)
-            | Self::Ready
+            | Self::Prepare
             | Self::Guard { .. }
             | Self::Start(_)
             | Self::Launch
@@ -142,7 +142,7 @@ impl PlanStep {
             Self::Start(wait) | Self::Swap { wait, .. } => Some(*wait),
             Self::Clear(_)
             | Self::Create
-            | Self::Ready
+            | Self::Prepare
             | Self::Guard { .. }
             | Self::Launch
             | Self::Remove(_) => None,
@@ -160,7 +160,7 @@ impl PlanStep {
         match self {
             Self::Clear(_) => "clear",
             Self::Create => "create",
-            Self::Ready => "ready",
+            Self::Prepare => "ready",
             Self::Guard { .. } => "guard",
             Self::Start(_) => "start",
             Self::Launch => "launch",
@@ -174,7 +174,7 @@ impl PlanStep {
         match self {
             Self::Clear(left) => format!("remove {left}, which was left behind"),
             Self::Create => format!("create a container for {new}"),
-            Self::Ready => format!("prepare the start of {new}"),
+            Self::Prepare => format!("prepare the start of {new}"),
             Self::Guard {
                 trial,
                 before: None,

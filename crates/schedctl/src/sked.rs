@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use schedkit_core::sanitize::brief;
-use schedkit_host::{Fact, HostRoot, SchedExt, struct_ops};
+use schedkit_host::{Fact, HostRoot, KernelSchedExt, struct_ops};
 use schedkit_runtime::DriverError;
 use schedkit_runtime::containerd::{PodContainer, PodContainerQuery, PodName, pod_containers};
 use schedkit_runtime::driver::Runtime;
@@ -58,8 +58,8 @@ pub(crate) async fn list(
 }
 
 /// Reads which of their processes hold a scheduler, if one is attached.
-pub(crate) fn read_links(pods: &mut [SkedPod], kernel: &Fact<SchedExt>, root: &HostRoot) {
-    let attached = kernel.known().and_then(SchedExt::attached).is_some();
+pub(crate) fn read_links(pods: &mut [SkedPod], kernel: &Fact<KernelSchedExt>, root: &HostRoot) {
+    let attached = kernel.known().and_then(KernelSchedExt::attached).is_some();
     for pod in pods.iter_mut().filter(|_| attached) {
         let pid = pod.container.container.pid();
         pod.holds_scheduler = pid.map_or(Fact::Absent, |pid| struct_ops::holds(root, pid));

@@ -4,7 +4,7 @@
 //! between two readings, although its name is unknown.
 
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, SchedExt};
+use schedkit_host::{Fact, KernelSchedExt};
 use serde::Serialize;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,10 @@ pub(crate) enum TransitionKind {
 }
 
 /// In order. A state in transition yields nothing until it has been reached.
-pub(crate) fn between(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> Vec<Transition> {
+pub(crate) fn between(
+    before: &Fact<KernelSchedExt>,
+    now: &Fact<KernelSchedExt>,
+) -> Vec<Transition> {
     let (was, is) = (Reading::of(before), Reading::of(now));
     let risen = match (was.enable_seq, is.enable_seq) {
         (Some(was), Some(is)) => is.saturating_sub(was),
@@ -67,10 +70,10 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn of(fact: &'a Fact<SchedExt>) -> Self {
+    fn of(fact: &'a Fact<KernelSchedExt>) -> Self {
         let seen = fact.known();
         Self {
-            ops: seen.and_then(SchedExt::attached),
+            ops: seen.and_then(KernelSchedExt::attached),
             enable_seq: seen.and_then(|seen| seen.enable_seq.known().copied()),
         }
     }
@@ -93,7 +96,7 @@ mod tests {
     use schedkit_host::SchedExtState;
 
     /// `+lab 4` is an attach of lab with that number; `?` is an unknown name.
-    fn summary(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> String {
+    fn summary(before: &Fact<KernelSchedExt>, now: &Fact<KernelSchedExt>) -> String {
         let line = |one: &Transition| {
             let sign = match one.kind {
                 TransitionKind::Attached => '+',

@@ -5,7 +5,7 @@
 //! files under HostRoot ──readers──▶ HostSnapshot ──examine──▶ Vec<Finding>
 //!          ▲                          plain data    preflight: pure
 //!          │ sysfs
-//! uevents ─┴─▶ Watch ──▶ SchedExt, whenever it changed
+//! uevents ─┴─▶ Watch ──▶ KernelSchedExt, whenever it changed
 //!   wake-up
 //! ```
 //!
@@ -35,6 +35,6 @@ pub mod watch;
 pub use architecture::Architecture;
 pub use fact::Fact;
 pub use root_folder::HostRoot;
-pub use sched_ext::{SchedExt, SchedExtState};
+pub use sched_ext::{KernelSchedExt, SchedExtState};
 pub use snapshot::HostSnapshot;
 pub use watch::{Watch, WatchIntervals};

@@ -33,7 +33,7 @@ const ATTEMPTS: usize = 5;
 
 /// sched_ext at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SchedExt {
+pub struct KernelSchedExt {
     pub state: Fact<SchedExtState>,
     /// The name of the scheduler; absent while none is attached.
     pub ops: Fact<OpsName>,
@@ -49,7 +49,7 @@ pub struct SchedExt {
     pub events: Fact<Events>,
 }
 
-impl SchedExt {
+impl KernelSchedExt {
     /// Absent when the kernel has no sched_ext.
     pub fn read(root: &HostRoot) -> Fact<Self> {
         let folder = root.path(FOLDER);
@@ -115,8 +115,8 @@ fn read_consistently<M: PartialEq, T>(
     value
 }
 
-fn read_files(folder: &Path) -> SchedExt {
-    SchedExt {
+fn read_files(folder: &Path) -> KernelSchedExt {
+    KernelSchedExt {
         state: state(folder),
         ops: text(folder, "root/ops").parsed(|text| text.parse().ok()),
         switch_all: text(folder, "switch_all").parsed(flag),

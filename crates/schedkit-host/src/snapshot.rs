@@ -15,7 +15,7 @@ use crate::kernel::KernelInfo;
 use crate::lockdown::Lockdown;
 use crate::other_managers::{self, OtherManager};
 use crate::root_folder::HostRoot;
-use crate::sched_ext::SchedExt;
+use crate::sched_ext::KernelSchedExt;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostSnapshot {
@@ -25,7 +25,7 @@ pub struct HostSnapshot {
     pub command_line: Fact<CommandLine>,
     pub btf: Fact<Btf>,
     pub lockdown: Fact<Lockdown>,
-    pub sched_ext: Fact<SchedExt>,
+    pub sched_ext: Fact<KernelSchedExt>,
     /// Of this process.
     pub capabilities: Fact<Capabilities>,
     pub other_managers: Vec<OtherManager>,
@@ -40,7 +40,7 @@ impl HostSnapshot {
             command_line: CommandLine::read(root),
             btf: Btf::read(root),
             lockdown: Lockdown::read(root),
-            sched_ext: SchedExt::read(root),
+            sched_ext: KernelSchedExt::read(root),
             capabilities: Capabilities::read(root),
             other_managers: other_managers::read(root),
             kernel,

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::fact::Fact;
 use crate::root_folder::HostRoot;
-use crate::sched_ext::SchedExt;
+use crate::sched_ext::KernelSchedExt;
 use crate::uevent_stream::{Received, UeventStream};
 
 /// How many reads at short intervals follow an event or a change, also in a stable state.
@@ -62,7 +62,7 @@ pub struct Watch<W = UeventSource> {
     root: HostRoot,
     intervals: WatchIntervals,
     wakeups: W,
-    last: Option<Fact<SchedExt>>,
+    last: Option<Fact<KernelSchedExt>>,
     idle_reads: u32,
     uncounted: u32,
 }
@@ -98,12 +98,12 @@ impl<W: Wakeups> Watch<W> {
 
     /// Returns the current state at once the first time, then whenever it differs in more than
     /// counters. Cancel-safe.
-    pub async fn next(&mut self) -> Fact<SchedExt> {
+    pub async fn next(&mut self) -> Fact<KernelSchedExt> {
         loop {
             if self.last.is_some() {
                 self.wait().await;
             }
-            let now = SchedExt::read(&self.root);
+            let now = KernelSchedExt::read(&self.root);
             let last = self.last.as_ref();
             if last.is_some_and(|last| is_uncounted(last, &now)) && self.uncounted < MAX_UNCOUNTED {
                 self.uncounted += 1;
@@ -121,7 +121,7 @@ impl<W: Wakeups> Watch<W> {
     async fn wait(&mut self) {
         let transitional = self.last.as_ref().and_then(Fact::known);
         let transitional =
-            transitional.is_some_and(SchedExt::is_transitional) || self.uncounted > 0;
+            transitional.is_some_and(KernelSchedExt::is_transitional) || self.uncounted > 0;
         let limit = self.intervals.limit(self.idle_reads, transitional);
         match timeout(limit, self.wakeups.woken()).await {
             Ok(()) => self.idle_reads = 0,
@@ -159,7 +159,7 @@ impl Wakeups for UeventSource {
 }
 
 /// Whether another scheduler is attached than before although `enable_seq` is the same.
-fn is_uncounted(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> bool {
+fn is_uncounted(before: &Fact<KernelSchedExt>, now: &Fact<KernelSchedExt>) -> bool {
     let (Fact::Known(before), Fact::Known(now)) = (before, now) else {
         return false;
     };
@@ -169,7 +169,7 @@ fn is_uncounted(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> bool {
         && now.enable_seq == before.enable_seq
 }
 
-fn is_same(before: &Fact<SchedExt>, now: &Fact<SchedExt>) -> bool {
+fn is_same(before: &Fact<KernelSchedExt>, now: &Fact<KernelSchedExt>) -> bool {
     match (before, now) {
         (Fact::Known(before), Fact::Known(now)) => before.equals_except_counters(now),
         (before, now) => before == now,

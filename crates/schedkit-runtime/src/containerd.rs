@@ -138,9 +138,9 @@ impl Driver for Containerd {
         create::create(&session, launch, Path::new("/")).await
     }
 
-    async fn ready(&self, id: &ContainerId) -> Result<(), DriverError> {
+    async fn prepare(&self, id: &ContainerId) -> Result<(), DriverError> {
         let session = self.session(format!("make {id} ready")).await?;
-        self.task(&session, id).ready().await.map(drop)
+        self.task(&session, id).prepare().await.map(drop)
     }
 
     async fn start(&self, id: &ContainerId) -> Result<(), DriverError> {

@@ -27,7 +27,7 @@ pub trait Driver {
     async fn create(&self, launch: &Launch) -> Result<ContainerId, DriverError>;
 
     /// Prepares the start, so that the start itself is short and most failures happen before it.
-    async fn ready(&self, id: &ContainerId) -> Result<(), DriverError>;
+    async fn prepare(&self, id: &ContainerId) -> Result<(), DriverError>;
 
     /// Starts a container that was created or that has ended.
     async fn start(&self, id: &ContainerId) -> Result<(), DriverError>;

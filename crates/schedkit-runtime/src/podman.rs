@@ -116,7 +116,7 @@ impl Driver for Podman {
         self.create_container(launch).await
     }
 
-    async fn ready(&self, id: &ContainerId) -> Result<(), DriverError> {
+    async fn prepare(&self, id: &ContainerId) -> Result<(), DriverError> {
         self.post_action(id, "init", format!("make {} ready", id.short()))
             .await
     }

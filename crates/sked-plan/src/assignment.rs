@@ -8,7 +8,7 @@ use crate::eligibility::ExclusionReason;
 use crate::name::{NodeName, ObjectKey, Uid};
 
 /// How many nodes a list of examples names; the count beside it says how many there are.
-pub const EXAMPLES: usize = 10;
+pub const MAX_EXAMPLES: usize = 10;
 
 /// The nodes of one SchedExt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl ExcludedNodes {
             ExclusionReason::Foreign(_) => self.foreign += 1,
             ExclusionReason::Quarantined => self.quarantined += 1,
         }
-        if self.nodes.len() < EXAMPLES {
+        if self.nodes.len() < MAX_EXAMPLES {
             self.nodes.push((node.clone(), reason.clone()));
         }
     }

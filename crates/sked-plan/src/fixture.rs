@@ -83,7 +83,7 @@ pub(crate) fn observed(schedext: &SchedExt, daemonsets: &[Value]) -> Observed {
         min_kernels: Default::default(),
         releases: Default::default(),
         futile: Default::default(),
-        refusals: Vec::new(),
+        failed_creates: Vec::new(),
         now: "2026-02-01T00:00:00Z".parse().unwrap(),
     }
 }

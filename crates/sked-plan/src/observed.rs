@@ -53,7 +53,7 @@ pub struct Observed {
     /// The nodes that the claims assign to it.
     pub assignment: Arc<Assignment>,
     /// The latest FailedCreate event of each of its DaemonSets.
-    pub refusals: Vec<Refusal>,
+    pub failed_creates: Vec<FailedCreate>,
     /// When all of this was read.
     pub now: Timestamp,
 }
@@ -70,7 +70,7 @@ pub struct FutileReplace {
 
 /// An event that reports why the DaemonSet controller could not create pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct FailedCreate {
     pub daemonset: Uid,
     pub message: String,
     /// The last occurrence.

@@ -1,6 +1,6 @@
 //! The root file system of a node: a minimal Debian with podman, containerd and sshd.
 //!
-//! It is the same for all labs: name, addresses and keys of a node are in its seed.
+//! It is the same for all labs: name, addresses and keys of a node are in its configuration.
 
 use std::fs;
 use std::path::PathBuf;

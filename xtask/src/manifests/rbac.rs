@@ -79,7 +79,7 @@ impl Role {
         };
         let mut section = format!(
             "\n**`{}`** ({scope}; for {})\n\n| on | verb | why |\n|---|---|---|\n",
-            self.name, self.subjects
+            self.name, self.used_by
         );
         for grant in self.grants {
             for (verbs, why) in by_reason(grant.verbs) {

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Context, bail};
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState};
+use schedkit_host::{Fact, HostRoot, KernelSchedExt, SchedExtState};
 use tokio::time::timeout;
 
 use crate::exit::Exit;
@@ -42,7 +42,7 @@ pub(super) async fn detach(
 }
 
 /// What is attached, or being attached or detached; `None` only if certainly nothing is.
-fn attached(kernel: &Fact<SchedExt>) -> Option<String> {
+fn attached(kernel: &Fact<KernelSchedExt>) -> Option<String> {
     let kernel = match kernel {
         Fact::Absent => return None,
         Fact::Known(kernel) if kernel.state == Fact::Known(SchedExtState::Disabled) => return None,

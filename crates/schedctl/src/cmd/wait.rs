@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::bail;
 use schedkit_core::{OpsName, SchedulerName};
-use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState, Watch, WatchIntervals};
+use schedkit_host::{Fact, HostRoot, KernelSchedExt, SchedExtState, Watch, WatchIntervals};
 use tokio::time::timeout;
 
 use crate::exit::Exit;
@@ -30,14 +30,14 @@ pub(super) async fn wait(
         Err(_) => bail!("{}", condition.timeout_message(&last)),
     }
     let kernel = last.known();
-    let ops = kernel.and_then(SchedExt::attached);
+    let ops = kernel.and_then(KernelSchedExt::attached);
     let enable_seq = kernel.and_then(|kernel| kernel.enable_seq.known().copied());
     printer.print(&WaitResult::new(ops, enable_seq, begun.elapsed()))?;
     Ok(Exit::Ok)
 }
 
 impl WaitCondition {
-    fn is_met(&self, kernel: &Fact<SchedExt>) -> anyhow::Result<bool> {
+    fn is_met(&self, kernel: &Fact<KernelSchedExt>) -> anyhow::Result<bool> {
         let kernel = match (kernel, self.goal) {
             (Fact::Known(kernel), _) => kernel,
             (Fact::Absent, WaitGoal::Detached) => return Ok(true),
@@ -61,7 +61,7 @@ impl WaitCondition {
         scheduler.is_none_or(|name| *name == ops.scheduler())
     }
 
-    fn timeout_message(&self, kernel: &Fact<SchedExt>) -> String {
+    fn timeout_message(&self, kernel: &Fact<KernelSchedExt>) -> String {
         let limit = humantime::format_duration(self.timeout);
         let scheduler = self.scheduler.as_ref().map(SchedulerName::to_string);
         let scheduler = scheduler.unwrap_or_else(|| "a scheduler".to_owned());
@@ -70,7 +70,7 @@ impl WaitCondition {
             WaitGoal::Detached => format!("{scheduler} was not detached"),
         };
         let kernel = kernel.known();
-        let state = match kernel.and_then(SchedExt::attached) {
+        let state = match kernel.and_then(KernelSchedExt::attached) {
             Some(ops) => format!("the kernel has {ops} attached"),
             None => {
                 let state = kernel.and_then(|kernel| kernel.state.known());

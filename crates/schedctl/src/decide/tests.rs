@@ -8,12 +8,12 @@ use super::*;
 use crate::fixtures::sked_pod;
 use crate::trial::{Stage, Trial};
 
-fn kernel(ops: Option<&str>) -> Fact<SchedExt> {
+fn kernel(ops: Option<&str>) -> Fact<KernelSchedExt> {
     let state = match ops {
         Some(_) => KernelState::Enabled,
         None => KernelState::Disabled,
     };
-    Fact::Known(SchedExt {
+    Fact::Known(KernelSchedExt {
         state: Fact::Known(state),
         ops: ops.map_or(Fact::Absent, |ops| Fact::Known(ops.parse().unwrap())),
         switch_all: Fact::Absent,

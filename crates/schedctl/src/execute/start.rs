@@ -14,7 +14,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use schedkit_core::{ExitReason, LoadFailure, OpsName, SchedulerExit};
-use schedkit_host::{Fact, SchedExt};
+use schedkit_host::{Fact, KernelSchedExt};
 use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{ContainerId, Driver, DriverError, ExitCode, OutputChunk, Until};
 use tokio::time::{Instant, timeout};
@@ -178,6 +178,6 @@ impl<D: Driver> Executor<'_, D> {
 
     fn attached_ops(&self) -> Option<OpsName> {
         let now = self.kernel.read();
-        now.known().and_then(SchedExt::attached).cloned()
+        now.known().and_then(KernelSchedExt::attached).cloned()
     }
 }

@@ -158,7 +158,7 @@ impl Driver for Fake {
         Ok(ContainerId::new("new-id"))
     }
 
-    async fn ready(&self, id: &ContainerId) -> Result<(), DriverError> {
+    async fn prepare(&self, id: &ContainerId) -> Result<(), DriverError> {
         self.note("ready", id.as_str())?;
         if self.ready_hangs {
             std::future::pending::<()>().await;

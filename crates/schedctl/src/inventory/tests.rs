@@ -53,7 +53,7 @@ impl Driver for Fake {
         unreachable!("listing does not create")
     }
 
-    async fn ready(&self, _: &ContainerId) -> Result<(), DriverError> {
+    async fn prepare(&self, _: &ContainerId) -> Result<(), DriverError> {
         unreachable!("listing does not start")
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use schedkit_host::sched_ext::Events;
-use schedkit_host::{Fact, SchedExt, SchedExtState};
+use schedkit_host::{Fact, KernelSchedExt, SchedExtState};
 use serde::Serialize;
 
 /// The first three fields are part of the interface.
@@ -21,8 +21,8 @@ pub(super) struct KernelDocument {
     events: BTreeMap<String, u64>,
 }
 
-impl From<&Fact<SchedExt>> for KernelDocument {
-    fn from(fact: &Fact<SchedExt>) -> Self {
+impl From<&Fact<KernelSchedExt>> for KernelDocument {
+    fn from(fact: &Fact<KernelSchedExt>) -> Self {
         let supported = match fact {
             Fact::Known(_) => Some(true),
             Fact::Absent => Some(false),

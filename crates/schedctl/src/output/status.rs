@@ -1,7 +1,7 @@
 //! The result of `schedctl status`.
 
 use jiff::Timestamp;
-use schedkit_host::{Fact, SchedExt};
+use schedkit_host::{Fact, KernelSchedExt};
 use schedkit_image::untrusted::brief;
 use schedkit_runtime::ContainerId;
 use schedkit_runtime::containerd::PodName;
@@ -74,7 +74,7 @@ impl Document for TimedStatus<'_> {
 impl StatusReport {
     pub(crate) fn new(
         driver: Runtime,
-        kernel: &Fact<SchedExt>,
+        kernel: &Fact<KernelSchedExt>,
         containers: &[RuntimeContainer],
         assessment: &Assessment<'_>,
     ) -> Self {
@@ -118,7 +118,7 @@ impl StatusReport {
 impl PartialStatus {
     pub(crate) fn new(
         driver: Runtime,
-        kernel: &Fact<SchedExt>,
+        kernel: &Fact<KernelSchedExt>,
         containers: &[RuntimeContainer],
     ) -> Self {
         Self {

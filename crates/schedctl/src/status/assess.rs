@@ -1,7 +1,7 @@
 //! Assesses schedctl's containers; the table is in `status.rs`.
 
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, SchedExt};
+use schedkit_host::{Fact, KernelSchedExt};
 use schedkit_runtime::ContainerId;
 
 use super::assessment::{Assessment, Status};
@@ -13,7 +13,7 @@ use crate::container::RuntimeContainer;
 /// The process whose struct_ops links [`assess`] needs: names alone do not tell whether its
 /// scheduler is the attached one.
 pub(crate) fn process_to_inspect(
-    kernel: &Fact<SchedExt>,
+    kernel: &Fact<KernelSchedExt>,
     containers: &[RuntimeContainer],
 ) -> Option<u32> {
     let Ok(KernelState::Enabled(ops)) = KernelState::of(kernel) else {
@@ -32,7 +32,7 @@ pub(crate) fn process_to_inspect(
 /// `holds_scheduler` is about [`process_to_inspect`]; absent if that was not read. `fallback` is
 /// the stopped container that a trial restores: it is not a leftover.
 pub(crate) fn assess<'a>(
-    kernel: &Fact<SchedExt>,
+    kernel: &Fact<KernelSchedExt>,
     containers: &'a [RuntimeContainer],
     holds_scheduler: &Fact<bool>,
     fallback: Option<&ContainerId>,

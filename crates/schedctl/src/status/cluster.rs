@@ -11,7 +11,7 @@
 //! Called after [`super::assess()`], by `status` and by [`crate::decide`]. Pure.
 
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, SchedExt};
+use schedkit_host::{Fact, KernelSchedExt};
 
 use super::assessment::{Assessment, Status};
 use super::kernel_state::KernelState;
@@ -21,7 +21,7 @@ use crate::sked::SkedPod;
 
 pub(crate) fn include_sked<'a>(
     assessment: Assessment<'a>,
-    kernel: &Fact<SchedExt>,
+    kernel: &Fact<KernelSchedExt>,
     pods: &'a [SkedPod],
 ) -> Assessment<'a> {
     let attached = match assessment.status {
@@ -52,7 +52,7 @@ pub(crate) fn include_sked<'a>(
 /// The pod whose scheduler is attached. A name is stronger evidence than a struct_ops link: an
 /// ejected process may still hold one. Without either, a single pod is taken to be the one.
 pub(crate) fn attached_pod<'a>(
-    kernel: &Fact<SchedExt>,
+    kernel: &Fact<KernelSchedExt>,
     pods: &'a [SkedPod],
 ) -> Option<&'a SkedPod> {
     let Ok(KernelState::Enabled(ops)) = KernelState::of(kernel) else {
@@ -75,8 +75,8 @@ pub(crate) fn attached_pod<'a>(
     best.map(|(_, pod)| pod)
 }
 
-fn ops(kernel: &Fact<SchedExt>) -> Option<&OpsName> {
-    kernel.known().and_then(SchedExt::attached)
+fn ops(kernel: &Fact<KernelSchedExt>) -> Option<&OpsName> {
+    kernel.known().and_then(KernelSchedExt::attached)
 }
 
 #[cfg(test)]
@@ -90,7 +90,7 @@ mod tests {
     use schedkit_runtime::driver::Runtime;
 
     fn assessed<'a>(
-        kernel: &Fact<SchedExt>,
+        kernel: &Fact<KernelSchedExt>,
         ours: &'a [RuntimeContainer],
         pods: &'a [SkedPod],
     ) -> Assessment<'a> {

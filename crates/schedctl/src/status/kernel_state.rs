@@ -1,7 +1,7 @@
 //! The part of the kernel's state that decides the status.
 
 use schedkit_core::OpsName;
-use schedkit_host::{Fact, SchedExt, SchedExtState};
+use schedkit_host::{Fact, KernelSchedExt, SchedExtState};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KernelState<'a> {
@@ -17,7 +17,7 @@ pub(super) enum KernelState<'a> {
 pub(crate) struct UnknownKernelState(String);
 
 impl<'a> KernelState<'a> {
-    pub(super) fn of(fact: &'a Fact<SchedExt>) -> Result<Self, UnknownKernelState> {
+    pub(super) fn of(fact: &'a Fact<KernelSchedExt>) -> Result<Self, UnknownKernelState> {
         let unknown = |path: &str, trouble: Option<String>| {
             UnknownKernelState(format!("{path} {}", trouble.unwrap_or_default()))
         };

@@ -197,5 +197,8 @@ async fn this_machine_can_be_watched() {
     let mut watch = Watch::open(HostRoot::system(), INTERVALS);
     assert_eq!(watch.receives_events(), UeventStream::open().is_ok());
     let observed = watch.next().await;
-    assert!(is_same(&observed, &SchedExt::read(&HostRoot::system())));
+    assert!(is_same(
+        &observed,
+        &KernelSchedExt::read(&HostRoot::system())
+    ));
 }

@@ -44,7 +44,7 @@ pub(super) struct Task<'a> {
 
 impl Task<'_> {
     pub(super) async fn start(&self) -> Result<(), DriverError> {
-        if self.ready().await? == Status::Running {
+        if self.prepare().await? == Status::Running {
             return Ok(());
         }
         let container_id = self.id.to_string();
@@ -63,7 +63,7 @@ impl Task<'_> {
 
     /// Ensures that there is a task, created with an empty log or running. One that has exited is
     /// replaced.
-    pub(super) async fn ready(&self) -> Result<Status, DriverError> {
+    pub(super) async fn prepare(&self) -> Result<Status, DriverError> {
         if let Some(old) = self.process().await? {
             match old.status() {
                 Status::Created => return Ok(Status::Created),

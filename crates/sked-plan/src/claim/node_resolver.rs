@@ -3,7 +3,7 @@
 use super::candidate::NodeMatch;
 use super::inputs::ClaimInputs;
 use super::label::{CurrentLabel, LabelWrite, OwnerLabel};
-use crate::assignment::{Assignment, EXAMPLES};
+use crate::assignment::{Assignment, MAX_EXAMPLES};
 use crate::eligibility::ExclusionReason;
 use crate::name::OwnerId;
 use crate::node::Node;
@@ -140,7 +140,7 @@ impl NodeResolver {
         for (claimant, _) in losers {
             let lost = &mut assignments[*claimant].lost;
             lost.count += 1;
-            if lost.nodes.len() < EXAMPLES {
+            if lost.nodes.len() < MAX_EXAMPLES {
                 let winner = inputs.claimants[winner].key.clone();
                 lost.nodes.push((node.name.clone(), winner));
             }
@@ -169,7 +169,7 @@ impl NodeResolver {
             let part = assignments[claimant].parts.get_mut(&desired.pool);
             if (label == CurrentLabel::None || label.names(desired.owner))
                 && let Some(part) = part
-                && part.waits_for.len() < EXAMPLES
+                && part.waits_for.len() < MAX_EXAMPLES
             {
                 part.waits_for.push(node.name.clone());
             }

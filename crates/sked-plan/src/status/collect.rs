@@ -7,7 +7,7 @@ use super::issue::{Issue, name_taken};
 use super::nodes::PlacedPod;
 use super::{failure, pod_issue};
 use crate::live_daemonset::LiveDaemonSet;
-use crate::observed::{Observed, Refusal};
+use crate::observed::{FailedCreate, Observed};
 use crate::part::{parts, uid};
 use crate::plan::{Outcome, Plan};
 
@@ -31,7 +31,7 @@ pub(super) fn issues(
         Issue::overall(Reason::InvalidSpec, message.to_owned())
     });
     let refused = observed
-        .refusals
+        .failed_creates
         .iter()
         .filter_map(|one| refused(observed, one));
     let pods = placed
@@ -41,9 +41,9 @@ pub(super) fn issues(
     overall.chain(pods).collect()
 }
 
-/// A refusal counts only while pods are missing, because the event outlives its cause.
-fn refused(observed: &Observed, refusal: &Refusal) -> Option<Issue> {
-    let ours = |live: &&std::sync::Arc<LiveDaemonSet>| live.uid == refusal.daemonset;
+/// It counts only while pods are missing, because the event outlives its cause.
+fn refused(observed: &Observed, failed_create: &FailedCreate) -> Option<Issue> {
+    let ours = |live: &&std::sync::Arc<LiveDaemonSet>| live.uid == failed_create.daemonset;
     let live = observed.daemonsets.iter().find(ours)?;
     if live.controller.as_ref() != Some(&uid(&observed.schedext)) {
         return None;
@@ -52,21 +52,24 @@ fn refused(observed: &Observed, refusal: &Refusal) -> Option<Issue> {
     let there = pods.filter(|pod| pod.daemonset == live.uid && !pod.deleting);
     let there = i32::try_from(there.count()).unwrap_or(i32::MAX);
     (there < live.desired).then(|| Issue {
-        since: Some(refusal.at),
-        ..Issue::overall(Reason::PodsRefused, refusal_message(live, refusal))
+        since: Some(failed_create.at),
+        ..Issue::overall(
+            Reason::PodsRefused,
+            failed_create_message(live, failed_create),
+        )
     })
 }
 
-fn refusal_message(live: &LiveDaemonSet, refusal: &Refusal) -> String {
-    let cause = sanitize::brief(&stable_text(&refusal.message));
+fn failed_create_message(live: &LiveDaemonSet, failed_create: &FailedCreate) -> String {
+    let cause = sanitize::brief(&stable_text(&failed_create.message));
     let namespace = &live.key.namespace;
-    let remedy = if refusal.message.contains("PodSecurity") {
+    let remedy = if failed_create.message.contains("PodSecurity") {
         format!(
             "schedulers are privileged: label the namespace {namespace} \
              pod-security.kubernetes.io/enforce=privileged, or move the SchedExt to a namespace that \
              has this label"
         )
-    } else if refusal.message.contains("exceeded quota") {
+    } else if failed_create.message.contains("exceeded quota") {
         format!("raise the quota of the namespace {namespace}")
     } else {
         "see the events of the DaemonSet".to_owned()

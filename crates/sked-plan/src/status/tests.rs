@@ -12,7 +12,7 @@ use super::*;
 use crate::fixture::{key, live, observed, pod, schedext};
 use crate::live_pod::{ContainerExit, PodState};
 use crate::name::Uid;
-use crate::observed::Refusal;
+use crate::observed::FailedCreate;
 use crate::plan::{Attempt, Failure, plan};
 
 fn one() -> SchedExt {
@@ -270,7 +270,7 @@ fn each_failure_of_a_write_has_its_reason() {
 fn the_same_refusal_of_another_pod_changes_nothing() {
     let mut observed = settled();
     let mut refused = |message: &str| {
-        observed.refusals = vec![Refusal {
+        observed.failed_creates = vec![FailedCreate {
             daemonset: Uid("ds-one".to_owned()),
             message: message.to_owned(),
             at: observed.now,
@@ -287,7 +287,7 @@ fn the_same_refusal_of_another_pod_changes_nothing() {
 #[test]
 fn a_refusal_counts_while_pods_are_missing() {
     let mut observed = settled();
-    observed.refusals = vec![Refusal {
+    observed.failed_creates = vec![FailedCreate {
         daemonset: Uid("ds-one".to_owned()),
         message: "violates PodSecurity \"baseline:latest\"".to_owned(),
         at: observed.now,

@@ -66,7 +66,7 @@ impl Cluster {
             min_kernels: BTreeMap::new(),
             releases: BTreeMap::new(),
             futile: BTreeMap::new(),
-            refusals: Vec::new(),
+            failed_creates: Vec::new(),
             now: Timestamp::from_second(1_700_000_000).unwrap(),
             daemonsets: fleet.daemonsets,
         }

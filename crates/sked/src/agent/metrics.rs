@@ -14,7 +14,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
 use schedkit_host::kernel::KernelInfo;
-use schedkit_host::{Fact, HostRoot, SchedExt, SchedExtState};
+use schedkit_host::{Fact, HostRoot, KernelSchedExt, SchedExtState};
 
 /// The states that always have a series.
 const STATES: [&str; 5] = ["disabled", "enabling", "enabled", "disabling", "unknown"];
@@ -89,7 +89,7 @@ impl Collector for Machine {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
         let out = &mut encoder;
         kernel(out, &KernelInfo::read(&self.0))?;
-        let reading = SchedExt::read(&self.0);
+        let reading = KernelSchedExt::read(&self.0);
         states(out, &reading)?;
         let supported = match &reading {
             Fact::Known(_) => Some(1),
@@ -118,7 +118,7 @@ fn kernel(out: &mut DescriptorEncoder<'_>, kernel: &KernelInfo) -> Result<(), Er
     ConstGauge::new(1_i64).encode(family.encode_family(&labels)?)
 }
 
-fn states(out: &mut DescriptorEncoder<'_>, reading: &Fact<SchedExt>) -> Result<(), Error> {
+fn states(out: &mut DescriptorEncoder<'_>, reading: &Fact<KernelSchedExt>) -> Result<(), Error> {
     let is = match reading {
         Fact::Known(sched_ext) => state_label(sched_ext.state.known()),
         Fact::Absent => "",
@@ -143,7 +143,7 @@ fn state_label(state: Option<&SchedExtState>) -> &'static str {
     }
 }
 
-fn counts(out: &mut DescriptorEncoder<'_>, sched_ext: &SchedExt) -> Result<(), Error> {
+fn counts(out: &mut DescriptorEncoder<'_>, sched_ext: &KernelSchedExt) -> Result<(), Error> {
     let number = |fact: &Fact<u64>| fact.known().copied();
     gauge(
         out,

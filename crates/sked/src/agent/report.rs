@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use schedkit_core::sanitize;
 use schedkit_host::kernel::KernelInfo;
-use schedkit_host::{Fact, SchedExt, SchedExtState};
+use schedkit_host::{Fact, KernelSchedExt, SchedExtState};
 use sked_api::node::SchedExtNodeStatus;
 
 /// Below the limit of the CRD.
@@ -17,7 +17,7 @@ const LONGEST_TROUBLE: usize = 1000;
 const LONGEST_RELEASE: usize = 127;
 
 pub(super) fn report(
-    reading: &Fact<SchedExt>,
+    reading: &Fact<KernelSchedExt>,
     kernel: &KernelInfo,
     previous: Option<&SchedExtNodeStatus>,
     now: Timestamp,
@@ -57,8 +57,8 @@ pub(super) fn keep_since(status: &mut SchedExtNodeStatus, older: &SchedExtNodeSt
     }
 }
 
-fn add_state(read: &SchedExt, status: &mut SchedExtNodeStatus, troubles: &mut Troubles) {
-    let SchedExt {
+fn add_state(read: &KernelSchedExt, status: &mut SchedExtNodeStatus, troubles: &mut Troubles) {
+    let KernelSchedExt {
         state,
         ops,
         switch_all,

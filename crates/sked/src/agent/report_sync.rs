@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use schedkit_host::kernel::KernelInfo;
-use schedkit_host::{Fact, SchedExt};
+use schedkit_host::{Fact, KernelSchedExt};
 use sked_api::node::SchedExtNodeStatus;
 use tokio::time::Instant;
 
@@ -125,12 +125,12 @@ impl ReportSync {
     /// Processes a reading of the kernel.
     pub(super) fn read(
         &mut self,
-        reading: &Fact<SchedExt>,
+        reading: &Fact<KernelSchedExt>,
         kernel: &KernelInfo,
         now: Timestamp,
         moment: Instant,
     ) {
-        let transitional = reading.known().is_some_and(SchedExt::is_transitional);
+        let transitional = reading.known().is_some_and(KernelSchedExt::is_transitional);
         self.settles_at = transitional.then(|| self.settles_at.unwrap_or(moment + SETTLE_TIME));
         let previous = self.desired.as_ref().or(match &self.stored {
             StoredReport::Present(report) => Some(&report.status),

@@ -10,7 +10,7 @@ use sked_plan::assignment::Assignments;
 use sked_plan::eligibility::{Eligibility, eligibility};
 use sked_plan::kernel_state::{KernelState, UnknownReason, kernel_state};
 use sked_plan::learned_names::LearnedNames;
-use sked_plan::observed::Refusal;
+use sked_plan::observed::FailedCreate;
 use sked_plan::part::{parts, uid};
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed};
 
@@ -80,7 +80,9 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
         kernels,
         pods,
         futile: applier.futile_replaces(ours().map(|live| &**live)),
-        refusals: ours().filter_map(|live| refusal(stores, live)).collect(),
+        failed_creates: ours()
+            .filter_map(|live| failed_create(stores, live))
+            .collect(),
         daemonsets,
         assignment,
         schedext,
@@ -199,9 +201,9 @@ fn daemonsets(stores: &Stores, schedext: &SchedExt) -> Vec<Arc<LiveDaemonSet>> {
     found
 }
 
-/// The latest refusal of a DaemonSet's pods.
-fn refusal(stores: &Stores, live: &LiveDaemonSet) -> Option<Refusal> {
-    let seen = stores.refusals.group(&live.uid);
-    let latest = seen.iter().max_by_key(|seen| seen.refusal.at)?;
-    Some(latest.refusal.clone())
+/// The latest failure to create a pod of a DaemonSet.
+fn failed_create(stores: &Stores, live: &LiveDaemonSet) -> Option<FailedCreate> {
+    let seen = stores.failed_creates.group(&live.uid);
+    let latest = seen.iter().max_by_key(|seen| seen.failed_create.at)?;
+    Some(latest.failed_create.clone())
 }

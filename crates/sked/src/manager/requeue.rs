@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::manager::queue::Queue;
 use crate::manager::stores::{
-    AgentPod, Change, RefusalEvent, ReportOfNode, SchedExtEntry, Source, Store, Stored, Stores,
+    AgentPod, Change, FailedCreateEvent, ReportOfNode, SchedExtEntry, Source, Store, Stored, Stores,
 };
 
 /// How long changes of pods and counters are gathered.
@@ -45,7 +45,11 @@ impl Requeue {
         connect(&requeue, |stores| &stores.schedexts, Self::schedext);
         connect(&requeue, |stores| &stores.daemonsets, Self::daemonset);
         connect(&requeue, |stores| &stores.pods, Self::pod);
-        connect(&requeue, |stores| &stores.refusals, Self::refusal);
+        connect(
+            &requeue,
+            |stores| &stores.failed_creates,
+            Self::failed_create,
+        );
         connect(&requeue, |stores| &stores.nodes, Self::node);
         connect(&requeue, |stores| &stores.reports, Self::report);
         connect(&requeue, |stores| &stores.agents, Self::agent);
@@ -125,9 +129,9 @@ impl Requeue {
         }
     }
 
-    fn refusal(&self, change: &Change<RefusalEvent>) {
+    fn failed_create(&self, change: &Change<FailedCreateEvent>) {
         if let Some(seen) = change.new.as_ref().or(change.old.as_ref()) {
-            self.wake_controller(&seen.refusal.daemonset);
+            self.wake_controller(&seen.failed_create.daemonset);
         }
     }
 

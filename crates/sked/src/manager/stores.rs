@@ -23,7 +23,7 @@ use sked_plan::{LiveDaemonSet, LivePod, Node};
 
 pub(crate) use agent::AgentPod;
 pub(crate) use decode::{Decoded, FullObject, Watched};
-pub(crate) use failed_create::RefusalEvent;
+pub(crate) use failed_create::FailedCreateEvent;
 pub(crate) use node::key as node_key;
 pub(crate) use report::ReportOfNode;
 pub(crate) use schedext::{SchedExtEntry, Unreadable};
@@ -34,7 +34,7 @@ pub(crate) struct Stores {
     pub(crate) schedexts: Store<SchedExtEntry>,
     pub(crate) daemonsets: Store<LiveDaemonSet>,
     pub(crate) pods: Store<LivePod>,
-    pub(crate) refusals: Store<RefusalEvent>,
+    pub(crate) failed_creates: Store<FailedCreateEvent>,
     pub(crate) nodes: Store<Node>,
     pub(crate) reports: Store<ReportOfNode>,
     pub(crate) agents: Store<AgentPod>,

@@ -40,7 +40,7 @@ impl Watches {
             self.watch("daemonsets", namespace, all(), |stores| &stores.daemonsets);
             self.watch("pods", namespace, ours.clone(), |stores| &stores.pods);
             self.watch("events", namespace, refused.clone(), |stores| {
-                &stores.refusals
+                &stores.failed_creates
             });
         }
         let nodes = Api::all(self.client.clone());

@@ -133,7 +133,7 @@ fn an_image_without_entrypoint_or_program_is_refused() {
 
     recipe.process = json!({"Entrypoint": ["/absent"]});
     let id = fixture.make(&recipe, &[]);
-    let ready = fixture.runtime.block_on(fixture.driver.ready(&id));
+    let ready = fixture.runtime.block_on(fixture.driver.prepare(&id));
     let started = fixture.runtime.block_on(fixture.driver.start(&id));
     for tried in [ready, started] {
         let said = tried.unwrap_err().to_string();
@@ -152,7 +152,7 @@ fn an_image_without_entrypoint_or_program_is_refused() {
 fn what_is_ready_runs_nothing_until_it_is_started() {
     let fixture = ContainerdFixture::fresh();
     let id = fixture.make(&ImageRecipe::new("ready"), &["say", "there", "exit", "7"]);
-    let ready = || fixture.runtime.block_on(fixture.driver.ready(&id));
+    let ready = || fixture.runtime.block_on(fixture.driver.prepare(&id));
     let state = || fixture.list().pop().unwrap().state;
     // Once more is the same.
     for _ in 0..2 {

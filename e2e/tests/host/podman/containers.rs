@@ -240,7 +240,7 @@ async fn a_missing_program_is_reported_and_leaves_nothing() {
     let podman = service.podman();
     podman.pull(&trusted, &mut |_| {}).await.unwrap();
     let id = podman.create(&service.launch(&trusted, &[])).await.unwrap();
-    for tried in [podman.ready(&id).await, podman.start(&id).await] {
+    for tried in [podman.prepare(&id).await, podman.start(&id).await] {
         let Err(DriverError::Refused { message: said, .. }) = tried else {
             panic!("{tried:?}");
         };
@@ -258,7 +258,7 @@ async fn what_is_ready_runs_nothing_until_it_is_started() {
     let id = podman.create(&launch).await.unwrap();
     // Once more is the same.
     for _ in 0..2 {
-        podman.ready(&id).await.unwrap();
+        podman.prepare(&id).await.unwrap();
         assert_eq!(
             seen(service, &id).await.unwrap().state,
             ContainerState::Created
@@ -269,10 +269,10 @@ async fn what_is_ready_runs_nothing_until_it_is_started() {
     let output = service.output(&id, Until::Exit).await;
     assert_eq!(output.exit, Some(ExitCode(7)));
     // One that has ended can be made ready again, and need not start.
-    podman.ready(&id).await.unwrap();
+    podman.prepare(&id).await.unwrap();
     gone(service, &id, GRACE).await;
     assert!(matches!(
-        podman.ready(&id).await,
+        podman.prepare(&id).await,
         Err(DriverError::NoContainer { .. })
     ));
 }

@@ -24,7 +24,7 @@ pub(super) struct Role {
     pub(super) name: &'static str,
     pub(super) file: &'static str,
     pub(super) scope: Scope,
-    pub(super) subjects: &'static str,
+    pub(super) used_by: &'static str,
     pub(super) grants: &'static [Grant],
 }
 

@@ -3,7 +3,7 @@
 
 use super::role::{Grant, Role, Scope, Verb};
 
-const MINE: &str = "sked.schedkit.io";
+const SKED_GROUP: &str = "sked.schedkit.io";
 /// Kubernetes' own group, which has no name.
 const CORE: &str = "";
 
@@ -13,16 +13,16 @@ pub(super) const ROLES: &[Role] = &[
         name: "sked-manager-role",
         file: "manager_role.yaml",
         scope: Scope::Cluster,
-        subjects: "the manager",
+        used_by: "the manager",
         grants: &[
-            Grant::of(MINE, "schedexts", READ_SCHEDEXTS),
+            Grant::of(SKED_GROUP, "schedexts", READ_SCHEDEXTS),
             Grant::of(
-                MINE,
+                SKED_GROUP,
                 "schedexts/status",
                 &[Verb("patch", "to say what was observed; never the spec")],
             ),
             Grant::of(
-                MINE,
+                SKED_GROUP,
                 "schedexts/finalizers",
                 &[Verb(
                     "update",
@@ -31,7 +31,7 @@ pub(super) const ROLES: &[Role] = &[
             ),
             Grant::of("apps", "daemonsets", DAEMONSETS),
             Grant::of(CORE, "nodes", NODES),
-            Grant::of(MINE, "schedextnodes", READ_REPORTS),
+            Grant::of(SKED_GROUP, "schedextnodes", READ_REPORTS),
             Grant::of(CORE, "pods", PODS),
             Grant::of(
                 CORE,
@@ -49,11 +49,11 @@ pub(super) const ROLES: &[Role] = &[
         name: "sked-node-agent-role",
         file: "node_agent_role.yaml",
         scope: Scope::Cluster,
-        subjects: "the agents; the admission policy holds each to the report of its own node",
+        used_by: "the agents; the admission policy holds each to the report of its own node",
         grants: &[
-            Grant::of(MINE, "schedextnodes", REPORTS),
+            Grant::of(SKED_GROUP, "schedextnodes", REPORTS),
             Grant::of(
-                MINE,
+                SKED_GROUP,
                 "schedextnodes/status",
                 &[Verb("patch", "what the kernel says")],
             ),
@@ -63,7 +63,7 @@ pub(super) const ROLES: &[Role] = &[
         name: "sked-leader-election-role",
         file: "leader_election_role.yaml",
         scope: Scope::Namespace("sked-system"),
-        subjects: "the manager",
+        used_by: "the manager",
         grants: &[
             Grant::of(
                 "coordination.k8s.io",
@@ -90,7 +90,7 @@ pub(super) const ROLES: &[Role] = &[
         name: "sked-metrics-auth-role",
         file: "metrics_auth_role.yaml",
         scope: Scope::Cluster,
-        subjects: "the manager",
+        used_by: "the manager",
         grants: &[
             Grant::of(
                 "authentication.k8s.io",
@@ -108,33 +108,33 @@ pub(super) const ROLES: &[Role] = &[
         name: "sked-metrics-reader",
         file: "metrics_reader_role.yaml",
         scope: Scope::Cluster,
-        subjects: "whoever scrapes metrics; bound to nobody",
+        used_by: "whoever scrapes metrics; bound to nobody",
         grants: &[Grant::path("/metrics", &[Verb("get", "the metrics")])],
     },
     Role {
         name: "sked-schedext-editor-role",
         file: "schedext_editor_role.yaml",
         scope: Scope::Cluster,
-        subjects: "people who choose schedulers; bound to nobody and part of no other role",
+        used_by: "people who choose schedulers; bound to nobody and part of no other role",
         grants: &[
-            Grant::of(MINE, "schedexts", EDIT_SCHEDEXTS),
-            Grant::of(MINE, "schedexts/status", READ_STATUS),
-            Grant::of(MINE, "schedextnodes", LOOK_AT_REPORTS),
+            Grant::of(SKED_GROUP, "schedexts", EDIT_SCHEDEXTS),
+            Grant::of(SKED_GROUP, "schedexts/status", READ_STATUS),
+            Grant::of(SKED_GROUP, "schedextnodes", LOOK_AT_REPORTS),
         ],
     },
     Role {
         name: "sked-schedext-viewer-role",
         file: "schedext_viewer_role.yaml",
         scope: Scope::Cluster,
-        subjects: "people who look; bound to nobody and part of no other role",
+        used_by: "people who look; bound to nobody and part of no other role",
         grants: &[
             Grant::of(
-                MINE,
+                SKED_GROUP,
                 "schedexts",
                 &[Verb("get", LOOK), Verb("list", LOOK), Verb("watch", LOOK)],
             ),
-            Grant::of(MINE, "schedexts/status", READ_STATUS),
-            Grant::of(MINE, "schedextnodes", LOOK_AT_REPORTS),
+            Grant::of(SKED_GROUP, "schedexts/status", READ_STATUS),
+            Grant::of(SKED_GROUP, "schedextnodes", LOOK_AT_REPORTS),
         ],
     },
 ];
@@ -199,7 +199,7 @@ const NODES: &[Verb] = &[
     Verb("watch", "nodes come, go and change their labels"),
     Verb(
         "patch",
-        "the label that says subjects a node is; the admission policy allows no other change",
+        "the owner label; the admission policy allows no other change",
     ),
 ];
 

@@ -8,7 +8,7 @@ use super::*;
 use crate::fixtures::{kernel, runtime_container, sked_pod};
 use crate::status::{assess, include_sked};
 
-fn report(kernel: &Fact<SchedExt>, ours: &[RuntimeContainer]) -> StatusReport {
+fn report(kernel: &Fact<KernelSchedExt>, ours: &[RuntimeContainer]) -> StatusReport {
     let assessment = assess(kernel, ours, &Fact::Absent, None).unwrap();
     StatusReport::new(Runtime::Podman, kernel, ours, &assessment)
 }
@@ -23,7 +23,7 @@ fn lab() -> RuntimeContainer {
     lab
 }
 
-fn attached() -> Fact<SchedExt> {
+fn attached() -> Fact<KernelSchedExt> {
     kernel(SchedExtState::Enabled, Some("lab_1.0"), Some(4))
 }
 

@@ -15,11 +15,11 @@ fn containerd(scheduler: &str) -> RuntimeContainer {
     runtime_container(Runtime::Containerd, "fedcba9876543210", scheduler)
 }
 
-fn enabled(ops: &str) -> Fact<SchedExt> {
+fn enabled(ops: &str) -> Fact<KernelSchedExt> {
     kernel(SchedExtState::Enabled, Some(ops), Some(4))
 }
 
-fn disabled() -> Fact<SchedExt> {
+fn disabled() -> Fact<KernelSchedExt> {
     kernel(SchedExtState::Disabled, None, Some(4))
 }
 
@@ -93,7 +93,7 @@ fn the_decision_table() {
 fn a_container_that_does_not_run_is_a_warning_not_a_status() {
     let created = in_state(podman("scx_lab"), ContainerState::Created);
     let exited = in_state(containerd("scx_two"), ContainerState::Exited(ExitCode(1)));
-    let assessed = |kernel: &Fact<SchedExt>, ours: &[RuntimeContainer]| {
+    let assessed = |kernel: &Fact<KernelSchedExt>, ours: &[RuntimeContainer]| {
         let assessment = assess(kernel, ours, &Fact::Absent, None).unwrap();
         (assessment.status, assessment.warnings.join("; "))
     };

@@ -25,8 +25,8 @@ fn kernel() -> KernelInfo {
     }
 }
 
-fn attached() -> SchedExt {
-    SchedExt {
+fn attached() -> KernelSchedExt {
+    KernelSchedExt {
         state: Fact::Known(SchedExtState::Enabled),
         ops: Fact::Known("lab".parse().unwrap()),
         switch_all: Fact::Known(true),
@@ -37,7 +37,11 @@ fn attached() -> SchedExt {
     }
 }
 
-fn reported(read: SchedExt, previous: Option<&SchedExtNodeStatus>, now: i64) -> SchedExtNodeStatus {
+fn reported(
+    read: KernelSchedExt,
+    previous: Option<&SchedExtNodeStatus>,
+    now: i64,
+) -> SchedExtNodeStatus {
     report(&Fact::Known(read), &kernel(), previous, at(now))
 }
 
@@ -61,7 +65,7 @@ fn an_attached_scheduler_is_reported_completely() {
 #[test]
 fn since_is_kept_while_it_is_the_same_attach() {
     let first = reported(attached(), None, 7);
-    let same = SchedExt {
+    let same = KernelSchedExt {
         nr_rejected: Fact::Known(5),
         switch_all: Fact::Known(false),
         hotplug_seq: Fact::Known(10),
@@ -69,15 +73,15 @@ fn since_is_kept_while_it_is_the_same_attach() {
     };
     assert_eq!(reported(same, Some(&first), 8).since, since(7));
     for other in [
-        SchedExt {
+        KernelSchedExt {
             enable_seq: Fact::Known(4),
             ..attached()
         },
-        SchedExt {
+        KernelSchedExt {
             state: Fact::Known(SchedExtState::Disabling),
             ..attached()
         },
-        SchedExt {
+        KernelSchedExt {
             ops: Fact::Known("other".parse().unwrap()),
             ..attached()
         },
@@ -124,7 +128,7 @@ fn support_depends_on_the_sysfs_folder() {
 
 #[test]
 fn an_unknown_state_is_reported_as_it_is() {
-    let read = SchedExt {
+    let read = KernelSchedExt {
         state: Fact::Known(SchedExtState::Unknown("bypassing".to_owned())),
         ..attached()
     };
@@ -133,7 +137,7 @@ fn an_unknown_state_is_reported_as_it_is() {
         (status.state.as_deref(), status.trouble),
         (Some("bypassing"), None)
     );
-    let read = SchedExt {
+    let read = KernelSchedExt {
         state: Fact::Known(SchedExtState::Unknown(String::new())),
         ..attached()
     };
@@ -144,13 +148,13 @@ fn an_unknown_state_is_reported_as_it_is() {
 
 #[test]
 fn a_missing_value_is_explained_where_it_should_exist() {
-    let idle = SchedExt {
+    let idle = KernelSchedExt {
         state: Fact::Known(SchedExtState::Disabled),
         ops: Fact::Absent,
         ..attached()
     };
     assert_eq!(reported(idle, None, 1).trouble, None);
-    let nameless = SchedExt {
+    let nameless = KernelSchedExt {
         ops: Fact::Absent,
         enable_seq: Fact::Known(u64::MAX),
         ..attached()
@@ -185,7 +189,7 @@ fn hostile_files_make_a_report_that_the_api_server_accepts() {
     fs::write(kernel.join("random/boot_id"), vec![0xff; 1 << 20]).unwrap();
     let root = HostRoot::at(machine.path());
     let status = report(
-        &SchedExt::read(&root),
+        &KernelSchedExt::read(&root),
         &KernelInfo::read(&root),
         None,
         at(1),

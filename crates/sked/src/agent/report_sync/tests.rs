@@ -20,8 +20,8 @@ fn kernel() -> KernelInfo {
     }
 }
 
-fn reading(state: SchedExtState, enable_seq: u64) -> Fact<SchedExt> {
-    Fact::Known(SchedExt {
+fn reading(state: SchedExtState, enable_seq: u64) -> Fact<KernelSchedExt> {
+    Fact::Known(KernelSchedExt {
         state: Fact::Known(state),
         ops: Fact::Absent,
         switch_all: Fact::Known(true),

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use kube::api::ObjectMeta;
 use serde::Deserialize;
-use sked_plan::observed::Refusal;
+use sked_plan::observed::FailedCreate;
 use sked_plan::{ObjectKey, Uid};
 
 use super::decode::{MetaFields, Watched};
@@ -34,28 +34,28 @@ struct Series {
     last_observed_time: Option<MicroTime>,
 }
 
-/// A refusal and the name of its event.
+/// A failure to create a pod, and the name of its event.
 #[derive(Clone, Debug)]
-pub(crate) struct RefusalEvent {
+pub(crate) struct FailedCreateEvent {
     key: ObjectKey,
-    pub(crate) refusal: Refusal,
+    pub(crate) failed_create: FailedCreate,
 }
 
-impl Stored for RefusalEvent {
+impl Stored for FailedCreateEvent {
     fn key(&self) -> ObjectKey {
         self.key.clone()
     }
 
     fn groups(&self) -> [Option<&Uid>; 2] {
-        [Some(&self.refusal.daemonset), None]
+        [Some(&self.failed_create.daemonset), None]
     }
 
     fn same(&self, other: &Self) -> bool {
-        self.refusal == other.refusal
+        self.failed_create == other.failed_create
     }
 }
 
-impl Watched for RefusalEvent {
+impl Watched for FailedCreateEvent {
     type Kind = Event;
     type Raw = RawEvent;
 
@@ -75,7 +75,7 @@ impl Watched for RefusalEvent {
             .unwrap_or_default();
         Some(Self {
             key: raw.metadata.key(),
-            refusal: Refusal {
+            failed_create: FailedCreate {
                 daemonset: Uid(raw.involved_object.uid),
                 message: raw.message,
                 at,

@@ -1,4 +1,4 @@
-//! The seed of a node: a tar archive with its name, addresses, keys and configuration. The node
+//! The configuration of a node: a tar archive with its name, addresses, keys and settings. The node
 //! unpacks it from its fourth disk before anything else runs; the root disk is the same for all.
 
 use std::fs;
@@ -32,61 +32,65 @@ impl NodeIdentity {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum SeedError {
+pub enum NodeConfigError {
     #[error(transparent)]
     Pki(#[from] PkiError),
-    #[error("cannot write the seed of a node: check that the disk is not full")]
+    #[error("cannot write the configuration of a node: check that the disk is not full")]
     Io(#[from] io::Error),
 }
 
-/// Writes the seed of a node. With `pki` the node joins the cluster.
+/// Writes the configuration of a node. With `pki` the node joins the cluster.
 pub fn write(
     path: &Path,
     node: &NodeIdentity,
     keys: &Keys,
     pki: Option<&Pki>,
-) -> Result<(), SeedError> {
-    let mut seed = Seed::default();
-    seed.program("etc/lab/init", include_str!("../guest/init"))?;
-    seed.program(
+) -> Result<(), NodeConfigError> {
+    let mut archive = ConfigArchive::default();
+    archive.program("etc/lab/init", include_str!("../guest/init"))?;
+    archive.program(
         "usr/local/bin/lab-daemon",
         include_str!("../guest/lab-daemon"),
     )?;
-    seed.file("etc/lab/sshd_config", include_str!("../guest/sshd_config"))?;
-    seed.file(
+    archive.file("etc/lab/sshd_config", include_str!("../guest/sshd_config"))?;
+    archive.file(
         "etc/containerd/config.toml",
         include_str!("../guest/containerd.toml"),
     )?;
     let registry = format!("{REGISTRY_NAME}:{}", REGISTRY.port());
-    seed.file(
+    archive.file(
         &format!("etc/containerd/certs.d/{registry}/hosts.toml"),
         include_str!("../guest/hosts.toml"),
     )?;
-    seed.file(
+    archive.file(
         "etc/containers/registries.conf.d/lab.conf",
         include_str!("../guest/registries.conf"),
     )?;
-    seed.file(
+    archive.file(
         "etc/containers/containers.conf",
         include_str!("../guest/containers.conf"),
     )?;
-    seed.file("etc/hosts", &hosts(node))?;
-    seed.file("etc/hostname", &format!("{}\n", node.name))?;
-    seed.file("etc/lab/node.env", &environment(node, pki.is_some()))?;
-    seed.secret("etc/lab/ssh_host_ed25519_key", &fs::read(keys.node_key())?)?;
-    seed.file(
+    archive.file("etc/hosts", &hosts(node))?;
+    archive.file("etc/hostname", &format!("{}\n", node.name))?;
+    archive.file("etc/lab/node.env", &environment(node, pki.is_some()))?;
+    archive.secret("etc/lab/ssh_host_ed25519_key", &fs::read(keys.node_key())?)?;
+    archive.file(
         "etc/lab/authorized_keys",
         &fs::read_to_string(keys.user_public_key())?,
     )?;
     if let Some(pki) = pki {
-        add_kubelet_files(&mut seed, node, pki)?;
+        add_kubelet_files(&mut archive, node, pki)?;
     }
-    fs::write(path, seed.0.into_inner()?)?;
+    fs::write(path, archive.0.into_inner()?)?;
     Ok(())
 }
 
 /// The files that a kubelet needs to join the cluster.
-fn add_kubelet_files(seed: &mut Seed, node: &NodeIdentity, pki: &Pki) -> Result<(), SeedError> {
+fn add_kubelet_files(
+    archive: &mut ConfigArchive,
+    node: &NodeIdentity,
+    pki: &Pki,
+) -> Result<(), NodeConfigError> {
     let name = &node.name;
     let client = pki.client(
         &format!("{name}-client"),
@@ -95,18 +99,18 @@ fn add_kubelet_files(seed: &mut Seed, node: &NodeIdentity, pki: &Pki) -> Result<
     )?;
     let server = pki.server(&format!("{name}-kubelet"), &[name], &[node.ip])?;
     let kubeconfig = pki::kubeconfig(&format!("https://{API}"), &pki.authority(), &client)?;
-    seed.secret("etc/lab/kubelet.kubeconfig", kubeconfig.as_bytes())?;
-    seed.file(
+    archive.secret("etc/lab/kubelet.kubeconfig", kubeconfig.as_bytes())?;
+    archive.file(
         "etc/lab/kubelet.yaml",
         include_str!("../guest/kubelet.yaml"),
     )?;
-    seed.file("etc/lab/ca.crt", &fs::read_to_string(pki.authority())?)?;
-    seed.file(
+    archive.file("etc/lab/ca.crt", &fs::read_to_string(pki.authority())?)?;
+    archive.file(
         "etc/lab/kubelet.crt",
         &fs::read_to_string(server.certificate)?,
     )?;
-    seed.secret("etc/lab/kubelet.key", &fs::read(server.key)?)?;
-    seed.file("etc/cni/net.d/10-lab.conflist", &pod_network(node))?;
+    archive.secret("etc/lab/kubelet.key", &fs::read(server.key)?)?;
+    archive.file("etc/cni/net.d/10-lab.conflist", &pod_network(node))?;
     Ok(())
 }
 
@@ -151,15 +155,15 @@ fn pod_network(node: &NodeIdentity) -> String {
     .to_string()
 }
 
-struct Seed(tar::Builder<Vec<u8>>);
+struct ConfigArchive(tar::Builder<Vec<u8>>);
 
-impl Default for Seed {
+impl Default for ConfigArchive {
     fn default() -> Self {
         Self(tar::Builder::new(Vec::new()))
     }
 }
 
-impl Seed {
+impl ConfigArchive {
     fn file(&mut self, path: &str, text: &str) -> io::Result<()> {
         self.put(path, text.as_bytes(), 0o644)
     }
