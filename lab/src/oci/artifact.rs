@@ -95,11 +95,13 @@ impl Artifact {
     /// A bundle as cosign 3 attaches it. Its content is not checked.
     pub fn bundle(subject: &Subject, bundle: &str) -> Self {
         let (config, layer) = (Blob::new(b"{}".to_vec()), Blob::new(bundle.into()));
+        let mut empty = config.descriptor(EMPTY);
+        empty["artifactType"] = json!(BUNDLE);
         let manifest = json!({
             "schemaVersion": 2,
             "mediaType": MANIFEST,
             "artifactType": BUNDLE,
-            "config": config.descriptor(EMPTY),
+            "config": empty,
             "layers": [layer.descriptor(BUNDLE)],
             "subject": {"mediaType": subject.media_type, "digest": subject.digest, "size": subject.size},
             "annotations": {
