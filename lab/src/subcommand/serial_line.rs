@@ -1,4 +1,4 @@
-//! `lab line`: connects ssh to a node without network, over its serial line.
+//! `lab serial-line`: connects ssh to a node without network, over its serial line.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
