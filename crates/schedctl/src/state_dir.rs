@@ -160,9 +160,12 @@ impl StateDir {
     fn check_owner(&self) -> Result<(), StateError> {
         let folder = fs::symlink_metadata(&self.0).map_err(|error| io_error(&self.0, error))?;
         let user = rustix::process::geteuid().as_raw();
-        match folder.is_dir() && folder.uid() == user && folder.mode() & 0o022 == 0 {
-            true => Ok(()),
-            false => Err(StateError::Untrusted(self.0.clone())),
+        let is_safe = folder.is_dir() && folder.mode() & 0o022 == 0;
+        match folder.uid() {
+            owner if is_safe && owner == user => Ok(()),
+            // root's, and this user is somebody else.
+            0 if is_safe => Err(StateError::Permission(self.0.clone())),
+            _ => Err(StateError::Untrusted(self.0.clone())),
         }
     }
 }

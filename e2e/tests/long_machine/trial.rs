@@ -186,8 +186,9 @@ fn a_guard_that_hangs_is_not_waited_for() {
     let machine = machine_with_bpfland();
     try_bpfland(&machine, "podman", "5s");
     let guard = hang_the_guard(&machine);
-    // Its time is up.
-    machine.shell("sleep 6");
+    machine.until("its time is up", || {
+        machine.status_text().contains("should be over")
+    });
     machine.must(&["switch", "scx_lab"]);
     machine.shell(&format!("kill -CONT {guard}"));
     lab_is_back(&machine, "podman");
