@@ -114,19 +114,43 @@ pub(crate) fn path_of(object: &Value) -> Option<String> {
 }
 
 pub(crate) struct ApiClient {
-    runtime: Runtime,
+    runtime: BackgroundRuntime,
     client: Client,
+}
+
+/// A runtime that an asynchronous test can wait for and drop, too.
+struct BackgroundRuntime(Option<Runtime>);
+
+impl BackgroundRuntime {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build();
+        Self(Some(runtime.unwrap()))
+    }
+
+    fn wait_for<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
+        let (sender, receiver) = mpsc::channel();
+        let runtime = self.0.as_ref().unwrap();
+        runtime.spawn(async move { sender.send(work.await) });
+        receiver.recv().unwrap()
+    }
+}
+
+impl Drop for BackgroundRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl ApiClient {
     pub(crate) fn new(kubeconfig: &Path) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        let client = runtime.block_on(async {
-            let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
+        let runtime = BackgroundRuntime::new();
+        let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
+        let client = runtime.wait_for(async move {
             let options = KubeConfigOptions::default();
             let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
             Client::try_from(config.unwrap()).unwrap()
@@ -162,12 +186,9 @@ impl ApiClient {
         let request = Request::builder().method(method).uri(path);
         let request = request.header("content-type", content_type);
         let request = request.body(body.as_bytes().to_vec()).unwrap();
-        // Not block_on, which an asynchronous test may not call.
-        let (sender, receiver) = mpsc::channel();
         let client = self.client.clone();
         self.runtime
-            .spawn(async move { sender.send(client.request_text(request).await) });
-        receiver.recv().unwrap()
+            .wait_for(async move { client.request_text(request).await })
     }
 }
 
