@@ -184,7 +184,7 @@ fn when_the_guard_is_killed_the_next_command_goes_back() {
 #[test]
 fn a_guard_that_hangs_is_not_waited_for() {
     let machine = machine_with_bpfland();
-    try_bpfland(&machine, "podman", "5s");
+    try_bpfland(&machine, "podman", "20s");
     let guard = hang_the_guard(&machine);
     machine.until("its time is up", || {
         machine.status_text().contains("should be over")
