@@ -79,7 +79,7 @@ impl Requeue {
             self.queue.succeeded(&change.key);
         }
         if change.old.is_none() || change.new.is_none() {
-            self.wake_by_name(&change.key);
+            self.requeue_by_name(&change.key);
         }
     }
 
@@ -104,7 +104,7 @@ impl Requeue {
                 self.queue.now(&key);
             }
         }
-        self.wake_by_name(&change.key);
+        self.requeue_by_name(&change.key);
     }
 
     /// The response to a gate write may contain other changes, which the watch does not report again.
@@ -125,13 +125,13 @@ impl Requeue {
             self.gates.now(&change.key);
         }
         if let Some(pod) = change.new.as_ref().or(change.old.as_ref()) {
-            self.wake_controller(&pod.daemonset);
+            self.requeue_controller(&pod.daemonset);
         }
     }
 
     fn failed_create(&self, change: &Change<FailedCreateEvent>) {
         if let Some(seen) = change.new.as_ref().or(change.old.as_ref()) {
-            self.wake_controller(&seen.failed_create.daemonset);
+            self.requeue_controller(&seen.failed_create.daemonset);
         }
     }
 
@@ -179,7 +179,7 @@ impl Requeue {
 
     /// The SchedExts that may need a DaemonSet of this name: the one of that name, and one whose
     /// pool would have it.
-    fn wake_by_name(&self, key: &ObjectKey) {
+    fn requeue_by_name(&self, key: &ObjectKey) {
         let ends = key.name.match_indices('-').map(|(end, _)| end);
         for end in ends.chain([key.name.len()]) {
             let schedext = ObjectKey {
@@ -192,7 +192,7 @@ impl Requeue {
         }
     }
 
-    fn wake_controller(&self, daemonset: &Uid) {
+    fn requeue_controller(&self, daemonset: &Uid) {
         // A pod refers to its DaemonSet, not to its SchedExt.
         for live in self.stores.daemonsets.group(daemonset) {
             live.controller.iter().for_each(|uid| self.soon(uid));
