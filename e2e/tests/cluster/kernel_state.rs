@@ -19,7 +19,7 @@ fn ready_means_attached_and_an_ejection_is_reported_with_its_reason() {
     both_kernels_run_it(&nodes);
     metrics_need_a_right(&nodes);
 
-    let before = nodes.scheduler_pods();
+    let (before, restarted) = (nodes.scheduler_pods(), restarts(&nodes));
     nodes.node("node1").must(SYSRQ).unwrap();
     let problem = nodes.await_problem("lab", "SysRq");
     assert_eq!(problem["node"], "node1", "{problem}");
@@ -30,6 +30,7 @@ fn ready_means_attached_and_an_ejection_is_reported_with_its_reason() {
     let after = nodes.scheduler_pods();
     assert_eq!(after[0].uid, before[0].uid, "no pod was replaced");
     assert_eq!(after[1], before[1], "node2's scheduler was left alone");
+    assert_eq!(restarts(&nodes), restarted, "sked itself was restarted");
     killing_sked_changes_nothing(&nodes);
 
     nodes.kubectl(&["delete", "schedext", "lab"]);

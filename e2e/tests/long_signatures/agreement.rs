@@ -1,9 +1,11 @@
 //! schedctl beside cosign: keys, identities, indexes. Keyless material is in `cosign_verdicts.rs`.
 
 use lab::oci::{Image, Index, Subject};
-use lab::signing::{Algorithm, Edition, Form, Signer, verdict_of};
+use lab::signing::{
+    Algorithm, Edition, Form, Hash, Scheme, Signer, simple_payload, statement, verdict_of,
+};
 use testkit::registries::{reference, registries_with_cosign};
-use testkit::signature_cases::{good_bundle, identities, keys, policy_lines};
+use testkit::signature_cases::{attach, good_bundle, identities, keys, policy_lines};
 
 const EDITIONS: [Edition; 2] = [Edition::V2, Edition::V3];
 
@@ -79,16 +81,63 @@ fn an_index_and_its_images_are_signed_apart_as_for_cosign() {
     let key = key.unwrap();
     let policy = registries.key_policy("apart", &key.public_key);
     for registry in registries.both() {
-        let index = Index::marked("apart").unwrap();
-        registry.push_index("apart", "latest", &index).unwrap();
-        let [whole, part] = [Subject::from(&index), Subject::from(&index.images[0])]
-            .map(|subject| reference(&registry, "apart", &subject));
-        let signed = cosign.sign(Edition::V3, Form::Bundle, &key, &whole, &[]);
-        signed.unwrap();
-        for (image, accepted) in [(&whole, true), (&part, false)] {
-            let ours = registries.verify(&policy, image).accepts();
-            let verdict = cosign.verify(Edition::V3, &key.public_key, image).unwrap();
-            assert_eq!((ours, verdict.is_accepted()), (accepted, accepted));
+        for signs_index in [true, false] {
+            let tag = if signs_index { "whole" } else { "part" };
+            let index = Index::marked(tag).unwrap();
+            registry.push_index("apart", tag, &index).unwrap();
+            let [whole, part] = [Subject::from(&index), Subject::from(&index.images[0])]
+                .map(|subject| reference(&registry, "apart", &subject));
+            let signed = if signs_index { &whole } else { &part };
+            let signed = cosign.sign(Edition::V3, Form::Bundle, &key, signed, &[]);
+            signed.unwrap();
+            let by_tag = format!("{}/apart:{tag}", registry.address());
+            for (image, accepted) in [
+                (&whole, signs_index),
+                (&part, !signs_index),
+                (&by_tag, signs_index),
+            ] {
+                let ours = registries.verify(&policy, image).accepts();
+                let verdict = cosign.verify(Edition::V3, &key.public_key, image).unwrap();
+                assert_eq!(
+                    (ours, verdict.is_accepted()),
+                    (accepted, accepted),
+                    "{image}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_signature_moved_from_another_image_is_refused_as_by_cosign() {
+    let registries = registries_with_cosign();
+    let cosign = registries.cosign();
+    let key = registries.sigstore.key_pair("moved", Algorithm::EcdsaP256);
+    let key = key.unwrap();
+    let policy = registries.key_policy("moved", &key.public_key);
+    for registry in registries.both() {
+        let [from, to] = ["from", "to"].map(|mark| {
+            let image = Image::marked(mark).unwrap();
+            registry.push_image("moved", mark, &image).unwrap();
+            Subject::from(&image)
+        });
+        let payload = simple_payload("moved", &from.digest);
+        let how = (Hash::Sha256, Scheme::Default);
+        let signed = registries
+            .sigstore
+            .sign_bytes(&key, how, &payload, &statement(&from.digest))
+            .unwrap();
+        for (subject, accepted) in [(&from, true), (&to, false)] {
+            for form in [Form::SigTag, Form::Bundle] {
+                attach(&registry, "moved", subject, form, &payload, &signed);
+            }
+            let image = reference(&registry, "moved", subject);
+            let ours = registries.verify(&policy, &image).accepts();
+            assert_eq!(ours, accepted, "{image}");
+            for edition in EDITIONS {
+                let verdict = cosign.verify(edition, &key.public_key, &image).unwrap();
+                assert_eq!(verdict.is_accepted(), accepted, "{edition:?}: {verdict:?}");
+            }
         }
     }
 }

@@ -169,6 +169,30 @@ mod tests {
     use crate::plan::{StartOptions, WaitLimits};
 
     #[test]
+    fn the_text_has_the_gap_and_the_end_of_the_trial() {
+        let result = RunResult {
+            result: Outcome::Attached,
+            scheduler: "scx_new".to_owned(),
+            driver: Runtime::Podman,
+            container_id: "0123".to_owned(),
+            image: None,
+            trust: TrustBasis::default(),
+            ops: Some("new_1.0".to_owned()),
+            pulled: false,
+            attach_ms: Some(7),
+            replaced: Some("scx_old".to_owned()),
+            gap_ms: Some(12),
+            trial_until: Some("2026-01-02T03:04:05.6Z".parse().unwrap()),
+        };
+        assert_eq!(
+            result.text(),
+            "scx_new runs: the kernel attached new_1.0 7 ms after its start\n\
+             It replaced scx_old; the kernel's own scheduler ran for 12 ms\n\
+             On trial until 2026-01-02T03:04:05Z: keep it with `schedctl confirm`\n"
+        );
+    }
+
+    #[test]
     fn every_step_is_in_the_schema() {
         let old = runtime_container(Runtime::Podman, "0123456789abcdef", "scx_old");
         let options = StartOptions {
