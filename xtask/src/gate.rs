@@ -11,6 +11,7 @@
 //! run one after the other.
 
 mod cause;
+mod disk_space;
 mod process;
 mod programs;
 mod summary;

@@ -1,14 +1,20 @@
 //! Runs one command of the gate: its output is shown as it comes and kept for the cause of a
-//! failure, its time is taken, and it is killed when it hangs.
+//! failure, its time is taken, and it is killed when it hangs or the disk is full: without room
+//! etcd stops, and every test after that would wait until its limit.
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::cause;
+use super::disk_space;
 use super::terminal::println;
+
+/// How often the room on the disk is looked at.
+const DISK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// What became of a command.
 #[derive(Debug, Default)]
@@ -108,6 +114,15 @@ impl Background {
     }
 }
 
+/// Why a command ended.
+enum Exit {
+    Status(ExitStatus),
+    /// It hung and was killed.
+    TimedOut,
+    /// It was killed, because this folder's disk has no room.
+    Full(PathBuf),
+}
+
 struct Running {
     child: Child,
     readers: Vec<JoinHandle<()>>,
@@ -151,7 +166,7 @@ impl Running {
         let status = self.status(begin, limit);
         let time = begin.elapsed();
         // A process that the command left behind may hold the pipes: what is there is enough.
-        if matches!(status, Ok(Some(_))) {
+        if matches!(status, Ok(Exit::Status(_))) {
             for reader in self.readers {
                 let _ = reader.join();
             }
@@ -159,33 +174,50 @@ impl Running {
         let lines: Vec<String> = self.lines.try_iter().collect();
         let passed = cause::passed(&lines);
         match status {
-            Ok(Some(status)) if status.success() => Ended {
+            Ok(Exit::Full(folder)) => {
+                let folder = folder.display();
+                let cause = format!("the disk is full ({folder}); free some space");
+                Ended::failed(cause, time)
+            }
+            Ok(Exit::Status(status)) if status.success() => Ended {
                 passed,
                 ..Ended::success(time)
             },
-            Ok(Some(status)) => Ended {
+            Ok(Exit::Status(status)) => Ended {
                 time,
                 passed,
                 cause: cause::of(&lines).unwrap_or_else(|| format!("it ended with {status}")),
                 ..Ended::default()
             },
-            Ok(None) => Ended::failed(format!("it did not end within {limit:?}"), time),
+            Ok(Exit::TimedOut) => Ended::failed(format!("it did not end within {limit:?}"), time),
             Err(error) => Ended::failed(format!("cannot wait for it: {error}"), time),
         }
     }
 
-    /// None: it hangs and was killed.
-    fn status(&mut self, begin: Instant, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    fn status(&mut self, begin: Instant, limit: Duration) -> std::io::Result<Exit> {
+        let mut looked = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait()? {
-                return Ok(Some(status));
+                return Ok(Exit::Status(status));
             }
             if begin.elapsed() >= limit {
-                self.child.kill()?;
-                self.child.wait()?;
-                return Ok(None);
+                self.kill()?;
+                return Ok(Exit::TimedOut);
+            }
+            if looked.elapsed() >= DISK_INTERVAL {
+                looked = Instant::now();
+                if let Some(folder) = disk_space::full() {
+                    self.kill()?;
+                    return Ok(Exit::Full(folder));
+                }
             }
             thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    fn kill(&mut self) -> std::io::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
     }
 }
