@@ -108,7 +108,7 @@ prepare: bootstrap ## What the gate's labs are put together from
 	$(LAB) tool prometheus
 
 prepare-long: prepare
-	$(LAB) prepare --nodes 2 --scheduler scx_lab --scheduler scx_bpfland --arm64 --kwok --signing cosign
+	$(LAB) prepare --nodes 2 --scheduler scx_lab --scheduler scx_bpfland --scheduler scx_lavd --scheduler scx_rusty --arm64 --kwok --signing cosign
 
 # SHARD=3/16 runs one shard; without it all run, one after the other. The patches need the lab.
 SHARDS := 16

@@ -17,9 +17,13 @@ pub enum Scheduler {
     /// Our own, with faults that can be chosen.
     #[value(name = "scx_lab")]
     ScxLab,
-    /// A third-party scheduler, from crates.io.
+    /// Third-party schedulers, from crates.io.
     #[value(name = "scx_bpfland")]
     ScxBpfland,
+    #[value(name = "scx_lavd")]
+    ScxLavd,
+    #[value(name = "scx_rusty")]
+    ScxRusty,
 }
 
 /// Which programs that sign and verify a lab has.

@@ -1,11 +1,11 @@
-//! Scheduler images: scx_lab with its faults, and scx_bpfland.
+//! Scheduler images: scx_lab with its faults, and schedulers that others wrote.
 //!
 //! An image has the program, its shared libraries (none if it is static), and the labels that
 //! scheduler images carry.
 
 mod image_labels;
-mod scx_bpfland;
 mod scx_lab;
+mod third_party;
 
 use std::path::PathBuf;
 
@@ -33,7 +33,9 @@ pub const ARM64_PACKAGES: &[&str] = &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-
 pub fn is_missing(cache: &Cache, spec: &LabSpec, scheduler: Scheduler) -> bool {
     match scheduler {
         Scheduler::ScxLab => scx_lab::is_missing(cache, spec),
-        Scheduler::ScxBpfland => scx_bpfland::is_missing(cache),
+        Scheduler::ScxBpfland => third_party::BPFLAND.is_missing(cache),
+        Scheduler::ScxLavd => third_party::LAVD.is_missing(cache),
+        Scheduler::ScxRusty => third_party::RUSTY.is_missing(cache),
     }
 }
 
@@ -46,7 +48,9 @@ pub fn images(
 ) -> Result<Vec<RegistryImage>, PartError> {
     match scheduler {
         Scheduler::ScxLab => scx_lab::images(cache, spec, reporter),
-        Scheduler::ScxBpfland => scx_bpfland::images(cache, reporter),
+        Scheduler::ScxBpfland => third_party::BPFLAND.images(cache, reporter),
+        Scheduler::ScxLavd => third_party::LAVD.images(cache, reporter),
+        Scheduler::ScxRusty => third_party::RUSTY.images(cache, reporter),
     }
 }
 
