@@ -55,6 +55,7 @@ pub enum Reason {
     NotAllowed,
     QuotaExceeded,
     ApplyFailed,
+    CheckFailed,
     PodsRefused,
     ImageError,
     Ejected,
@@ -63,7 +64,9 @@ pub enum Reason {
     NotAttached,
     ContainerError,
     PodFailed,
+    PolicyNotEnforced,
     PodPending,
+    KernelIncomplete,
     KernelTooOld,
     WaitingForClaims,
     WaitingForDeletion,
@@ -82,13 +85,14 @@ pub enum Reason {
 
 impl Reason {
     /// In the order of importance.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 32] = [
         Self::InvalidSpec,
         Self::NamespaceTerminating,
         Self::NameConflict,
         Self::NotAllowed,
         Self::QuotaExceeded,
         Self::ApplyFailed,
+        Self::CheckFailed,
         Self::PodsRefused,
         Self::ImageError,
         Self::Ejected,
@@ -97,7 +101,9 @@ impl Reason {
         Self::NotAttached,
         Self::ContainerError,
         Self::PodFailed,
+        Self::PolicyNotEnforced,
         Self::PodPending,
+        Self::KernelIncomplete,
         Self::KernelTooOld,
         Self::WaitingForClaims,
         Self::WaitingForDeletion,
@@ -123,6 +129,7 @@ impl Reason {
             Self::NotAllowed => "NotAllowed",
             Self::QuotaExceeded => "QuotaExceeded",
             Self::ApplyFailed => "ApplyFailed",
+            Self::CheckFailed => "CheckFailed",
             Self::PodsRefused => "PodsRefused",
             Self::ImageError => "ImageError",
             Self::Ejected => "Ejected",
@@ -131,7 +138,9 @@ impl Reason {
             Self::NotAttached => "NotAttached",
             Self::ContainerError => "ContainerError",
             Self::PodFailed => "PodFailed",
+            Self::PolicyNotEnforced => "PolicyNotEnforced",
             Self::PodPending => "PodPending",
+            Self::KernelIncomplete => "KernelIncomplete",
             Self::KernelTooOld => "KernelTooOld",
             Self::WaitingForClaims => "WaitingForClaims",
             Self::WaitingForDeletion => "WaitingForDeletion",
@@ -172,6 +181,10 @@ impl Reason {
             Self::ApplyFailed => {
                 "The API server did not accept a write, for now. sked tries again."
             }
+            Self::CheckFailed => {
+                "sked's own check rejected what it was about to do, which is a bug in sked. The \
+                 SchedExt is left as it is; others are not affected."
+            }
             Self::PodsRefused => {
                 "The cluster rejects the scheduler's pods, usually because of Pod Security or a \
                  quota: the namespace must permit privileged pods."
@@ -196,8 +209,16 @@ impl Reason {
             }
             Self::ContainerError => "A node could not start the scheduler's container.",
             Self::PodFailed => "A node rejected or evicted the pod.",
+            Self::PolicyNotEnforced => {
+                "An admission policy of sked's does not restrict sked's own account: it is missing, \
+                 or the account was renamed. `Ready` does not depend on it."
+            }
             Self::PodPending => {
                 "A pod waits for resources on its node, or for another scheduler to leave it."
+            }
+            Self::KernelIncomplete => {
+                "A node's kernel lacks something without which no scheduler can be loaded, such as \
+                 BTF, and does not run the scheduler (yet). The node is not excluded."
             }
             Self::KernelTooOld => {
                 "A node's kernel is older than the image's label \
@@ -240,7 +261,13 @@ impl Reason {
 
     /// Whether it is wrong and does not resolve itself.
     pub fn is_degraded(self) -> bool {
-        self <= Self::PodFailed
+        self <= Self::PolicyNotEnforced
+    }
+
+    /// Whether nothing is rolled out, and the SchedExt is not ready, because of it. A policy that is
+    /// not enforced stops no scheduler.
+    pub fn blocks(self) -> bool {
+        self.is_degraded() && self != Self::PolicyNotEnforced
     }
 }
 

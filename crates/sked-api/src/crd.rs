@@ -68,6 +68,9 @@ pub fn with_rules(
         rule.apply(schema, &keep)?;
     }
     tidy(schema);
+    for path in rule::KEEPS_NULL {
+        field_path::field(schema, "values that may be null", path)?.nullable = Some(true);
+    }
     Ok(crd)
 }
 

@@ -4,12 +4,17 @@
 pub const MANAGED_BY: (&str, &str) = ("managed-by", "sked-controller");
 /// On pods, and the selector of a DaemonSet: the DaemonSet's name.
 pub const NAME: &str = "name";
-/// On pods of schedulers: the pods' anti-affinity selects by it.
+/// On pods of schedulers. The anti-affinity of pods that were created before 0.1.0 selects by it.
 pub const ROOT_SCHEDULER: (&str, &str) = ("sked.schedkit.io/root-scheduler", "true");
 /// On nodes: the owner, or one of [`RESERVED`].
 pub const OWNER: &str = "sked.schedkit.io/owner";
+/// An annotation of DaemonSets: a time. A new one makes the DaemonSet controller process them again.
+pub const TOUCHED_AT: &str = "sked.schedkit.io/touched-at";
 /// The scheduler's container.
 pub const CONTAINER: &str = "scx";
+/// The UDP port of the host that every scheduler's pod claims and none binds: only one pod of a node
+/// can have it.
+pub const EXCLUSION_PORT: i32 = 16180;
 /// Values of [`OWNER`] on nodes where no scheduler of sked's may run: the kernel has no sched_ext, it
 /// runs a foreign scheduler, or the node is quarantined. `quarantined` is reserved: this version
 /// respects it and never sets it.

@@ -68,6 +68,10 @@ pub struct SchedExtNodeStatus {
     /// agent observed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<MicroTime>,
+    /// What the kernel lacks without which no scheduler can be loaded (BTF, options), as far as an
+    /// unprivileged pod can see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_gaps: Option<String>,
     /// Why a value is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,

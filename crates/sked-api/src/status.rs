@@ -17,18 +17,18 @@ pub struct SchedExtStatus {
     /// Numbers of nodes by state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
-    /// The kernel's name of the scheduler on nodes that are in no pool, learned from the first node
-    /// that attached it.
+    /// The kernel's name of the scheduler on nodes that are in no pool, as a node that attached it
+    /// reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<String>,
-    /// The hash of the pod template that ops was learned from: another template may be another
-    /// scheduler.
+    /// The hash of the pod template whose name ops is for certain: at least two nodes agree. Another
+    /// template may be another scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops_template: Option<String>,
     /// The state of each pool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolStatus>,
-    /// The first ten problems, by node.
+    /// The first ten problems, the most important first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
     /// How many more problems there are.
@@ -78,7 +78,7 @@ pub struct PoolStatus {
     /// The kernel's name of the scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<String>,
-    /// The hash of the pod template that ops was learned from.
+    /// The hash of the pod template whose name ops is for certain: at least two nodes agree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops_template: Option<String>,
 }

@@ -47,7 +47,9 @@ const OBJECTS: &str = "
 
 - The SchedExt is the controller of its DaemonSets (owner reference): with the SchedExt the garbage collector deletes them and their pods.
 - Each DaemonSet has the label `@MANAGED_BY@` and selects its pods by `@NAME@: <DaemonSet's name>`.
-- Each pod has exactly one container, `@CONTAINER@`, which is privileged, in the host's PID namespace, with `/boot` (read-only) and `/var/run/scx` of the node. It has no service account token.
+- Each pod has exactly one container, `@CONTAINER@`, which is privileged, in the host's PID namespace and network, with `/boot` (read-only), `/var/run/scx` and `/sys/kernel` of the node (tracefs and debugfs are in there). It has no service account token.
+- It claims the UDP port 16180 of the host and does not bind it: kube-scheduler and kubelet put no second pod with that port on a node. A pod of somebody else that has it is named in `problems`.
+- Without `spec.resources` it requests 10m of CPU and 128Mi of memory, so that it is not the first to be evicted. For more set `spec.priorityClassName`: with `system-node-critical` the kernel kills it last.
 - Pods have the labels `@NAME@`, `@MANAGED_BY@` and `@ROOT_SCHEDULER@`, and the readiness gate `@GATE@`: a pod is ready when its node's kernel runs the scheduler.
 - sked resets every change of the DaemonSets' specs, except annotations of `kubectl rollout restart`.
 
@@ -73,7 +75,7 @@ A status has all four conditions, each with `observedGeneration`; that of a Sche
 ";
 
 const REASONS_HEAD: &str = "
-Reasons, the most important first: of several that apply, a condition has the first. Those up to `PodFailed` make `Degraded` true. `status.problems[].reason` has the same values; for a scheduler that ended it has the [kind of exit](concepts.md#why-a-scheduler-ended) instead.
+Reasons, the most important first: of several that apply, a condition has the first. Those up to `PolicyNotEnforced` make `Degraded` true. `status.problems[].reason` has the same values; for a scheduler that ended it has the [kind of exit](concepts.md#why-a-scheduler-ended) instead.
 
 | reason | meaning |
 |---|---|

@@ -171,6 +171,7 @@ pub(super) const NODE: Limits = &[
     ("status.ops", &[Length(128)]),
     ("status.enableSeq", &[]),
     ("status.nrRejected", &[]),
+    ("status.kernelGaps", &[Length(1024)]),
     ("status.trouble", &[Length(1024)]),
 ];
 

@@ -27,6 +27,16 @@ const SCHED: &[&str] = &["spec.sched", "spec.pools[].sched"];
 const ENV_NAME: &[&str] = &["spec.env[].name", "spec.pools[].env[].name"];
 const NODE_SELECTOR: &[&str] = &["spec.nodeSelector", "spec.pools[].nodeSelector"];
 const NODE_SELECTOR_VALUE: &[&str] = &["spec.nodeSelector{}", "spec.pools[].nodeSelector{}"];
+const AFFINITY: &[&str] = &["spec.affinity"];
+const NODE_AFFINITY: &[&str] = &["spec.affinity.nodeAffinity"];
+/// Where the API server must keep a null, so that a rule can reject it: it drops others before any
+/// rule sees them, and `nodeSelector: {gpu: }` would select every node.
+pub(super) const KEEPS_NULL: &[&str] = &[
+    "spec.nodeSelector{}",
+    "spec.pools[].nodeSelector{}",
+    "spec.affinity.nodeAffinity",
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+];
 const EXPRESSION: &[&str] = &[
     required!("[].matchExpressions[]"),
     preferred!("[].preference.matchExpressions[]"),
@@ -132,6 +142,25 @@ pub const RULES: &[Rule] = &[
         at: NODE_SELECTOR_VALUE,
         rule: "!format.labelValue().validate(self).hasValue()",
         message: "a label's value has up to 63 letters, digits, '-', '_' and '.', and begins and ends with a letter or a digit",
+    },
+    Rule {
+        name: "nodeSelector has no empty values",
+        at: NODE_SELECTOR,
+        rule: "self.all(k, dyn(self[k]) != null)",
+        message: "a label of nodeSelector has no value, as in `gpu:`, so that it would select nothing or everything: write a value, `gpu: \"\"` where nodes have the label with an empty value, or use affinity with the operator Exists",
+    },
+    Rule {
+        name: "the node affinity is not empty",
+        at: AFFINITY,
+        // `has` is false for a field that is null.
+        rule: "dyn(self).all(k, dyn(self)[k] != null)",
+        message: "nodeAffinity has no value, so that it would require nothing: write its terms, or leave it out",
+    },
+    Rule {
+        name: "the required affinity is not empty",
+        at: NODE_AFFINITY,
+        rule: "dyn(self).all(k, dyn(self)[k] != null)",
+        message: "requiredDuringSchedulingIgnoredDuringExecution has no value, so that it would require nothing: write nodeSelectorTerms, or leave it out",
     },
     Rule {
         name: "nodeSelector leaves sked's label alone",

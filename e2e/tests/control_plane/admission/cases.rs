@@ -125,6 +125,18 @@ pub(crate) fn cases() -> Vec<(&'static str, Vec<Value>)> {
             vec![json!("-"), json!("a b"), json!("a/b"), json!("a-")],
         ),
         (
+            "nodeSelector has no empty values",
+            vec![json!({"gpu": null}), json!({"zone": "a", "gpu": null})],
+        ),
+        (
+            "the node affinity is not empty",
+            vec![json!({"nodeAffinity": null})],
+        ),
+        (
+            "the required affinity is not empty",
+            vec![json!({"requiredDuringSchedulingIgnoredDuringExecution": null})],
+        ),
+        (
             "nodeSelector leaves sked's label alone",
             vec![json!({"sked.schedkit.io/owner": "foreign"})],
         ),
