@@ -20,6 +20,7 @@ use schedkit_core::{CheckStatus, Finding, Severity};
 pub use requirements::{ImageRequirements, MinKernel, Reachability, Requirements, Socket};
 
 use self::outcome::Outcome;
+use crate::fact::Fact;
 use crate::snapshot::HostSnapshot;
 
 struct Check {
@@ -164,6 +165,27 @@ pub fn examine(snapshot: &HostSnapshot, requirements: &Requirements) -> Vec<Find
     let all = CHECKS.iter().chain(image_checks);
     all.map(|check| check.finding(snapshot, requirements))
         .collect()
+}
+
+/// What the kernel lacks without which no scheduler can be loaded, as far as this process can see:
+/// what it may not read is not missing. For those who have neither a runtime nor an image in mind.
+pub fn kernel_gaps(snapshot: &HostSnapshot) -> Vec<Finding> {
+    let socket = || Socket {
+        path: String::new(),
+        reachability: Reachability::NotChecked,
+    };
+    let nothing = Requirements {
+        podman: socket(),
+        containerd: socket(),
+        image: None,
+    };
+    let about_kernel = |check: &&Check| match check.id {
+        "kernel.btf" => matches!(snapshot.btf, Fact::Absent),
+        id => id == "kernel.config",
+    };
+    let findings = CHECKS.iter().filter(about_kernel);
+    let findings = findings.map(|check| check.finding(snapshot, &nothing));
+    findings.filter(Finding::is_blocking).collect()
 }
 
 impl Check {

@@ -12,7 +12,7 @@ use schedkit_host::kernel::BpfJit;
 use schedkit_host::lockdown::Lockdown;
 use schedkit_host::other_managers::OtherManager;
 use schedkit_host::preflight::{
-    ImageRequirements, MinKernel, Reachability, Requirements, Socket, examine,
+    ImageRequirements, MinKernel, Reachability, Requirements, Socket, examine, kernel_gaps,
 };
 use schedkit_host::{Architecture, Fact, HostRoot, HostSnapshot};
 
@@ -98,6 +98,19 @@ fn a_ready_machine_passes_everything_in_order() {
         assert_eq!(finding.remediation, None, "{finding:?}");
     }
     assert_eq!(Summary::of(&findings).passed, SEVERITIES.len());
+}
+
+#[test]
+fn gaps_of_a_kernel_are_what_is_missing_and_not_what_may_not_be_read() {
+    let gaps = |snapshot: &HostSnapshot| {
+        let gaps = kernel_gaps(snapshot).into_iter();
+        gaps.map(|gap| gap.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(gaps(&machine("ready-idle")), Vec::<String>::new());
+    let mut snapshot = machine("no-btf");
+    assert_eq!(gaps(&snapshot), ["kernel.btf", "kernel.config"]);
+    snapshot.btf = Fact::Unreadable("permission denied".to_owned());
+    assert_eq!(gaps(&snapshot), ["kernel.config"]);
 }
 
 #[test]
