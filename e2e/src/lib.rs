@@ -36,6 +36,7 @@ pub mod schema;
 pub mod seed;
 pub mod shared;
 pub mod signature_cases;
+pub mod silent_network;
 pub mod tcp_proxy;
 pub mod wait;
 

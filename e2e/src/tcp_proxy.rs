@@ -26,20 +26,30 @@ impl TcpProxy {
         name: &str,
         change: impl FnOnce(&mut Value),
     ) -> (Self, PathBuf) {
+        Self::at("127.0.0.1", cluster, name, change)
+    }
+
+    /// The same on another address of this machine.
+    pub(crate) fn at(
+        address: &str,
+        cluster: &Cluster,
+        name: &str,
+        change: impl FnOnce(&mut Value),
+    ) -> (Self, PathBuf) {
         let mut proxy = None;
         let kubeconfig = cluster.kubeconfig(name, |config| {
             let url = &mut config["clusters"][0]["cluster"]["server"];
             let server = url.as_str().unwrap().replace("https://", "");
-            let listening = Self::to(server);
-            *url = json!(format!("https://127.0.0.1:{}", listening.port));
+            let listening = Self::to(address, server);
+            *url = json!(format!("https://{address}:{}", listening.port));
             proxy = Some(listening);
             change(config);
         });
         (proxy.unwrap(), kubeconfig)
     }
 
-    fn to(server: String) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    fn to(address: &str, server: String) -> Self {
+        let listener = TcpListener::bind((address, 0)).unwrap();
         let proxy = Self {
             port: listener.local_addr().unwrap().port(),
             connections: Arc::new(Mutex::new(Some(Vec::new()))),

@@ -4,60 +4,55 @@
 //! does not retry requests: the caller decides, and a write must not start after the right to write
 //! has expired.
 
+mod connection;
+mod error;
 mod observed;
 
 use std::path::Path;
 use std::time::Duration;
 
-use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
+use connection::builder;
 use observed::ObserveRequests;
 
+pub(crate) use error::ClientError;
 pub(crate) use observed::{FinishedRequest, RequestObserver};
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ClientError {
-    #[error("cannot use the kubeconfig {file}")]
-    Kubeconfig {
-        file: String,
-        #[source]
-        source: Box<kube::config::KubeconfigError>,
-    },
-    /// No kubeconfig was named or found, and this is no pod.
-    #[error(
-        "no cluster found: run in a pod with a service account, or name a file with --kubeconfig or KUBECONFIG"
-    )]
-    NotConfigured(#[source] Box<kube::config::InferConfigError>),
-    /// The TLS or authentication settings are invalid.
-    #[error("cannot create a client from the cluster's configuration")]
-    Unusable(#[source] Box<kube::Error>),
+/// Where a pod has the token of its service account.
+const POD_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/// A client that reports every request.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    /// The namespace of this pod, if it is one.
+    pub(crate) pod_namespace: Option<String>,
 }
 
 /// Without a file it uses KUBECONFIG, `~/.kube/config` or the pod's service account.
 pub(crate) async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ClientError> {
     let config = config(kubeconfig).await?;
-    Client::try_from(config).map_err(unusable)
+    Ok(builder(&config)?.build())
 }
 
 /// The same, with an observer of every request.
 pub(crate) async fn connect_observed(
     kubeconfig: Option<&Path>,
     observer: RequestObserver,
-) -> Result<Client, ClientError> {
+) -> Result<Connection, ClientError> {
     let config = config(kubeconfig).await?;
+    let in_pod = config.auth_info.token_file.as_deref() == Some(POD_TOKEN);
+    let pod_namespace = in_pod.then(|| config.default_namespace.clone());
     let authority = config.cluster_url.authority();
     let observe = ObserveRequests {
         host: authority.map_or("", |authority| authority.as_str()).into(),
         observer,
     };
-    let builder = ClientBuilder::try_from(config).map_err(unusable)?;
-    Ok(builder.with_layer(&observe).build())
-}
-
-fn unusable(error: kube::Error) -> ClientError {
-    ClientError::Unusable(Box::new(error))
+    Ok(Connection {
+        client: builder(&config)?.with_layer(&observe).build(),
+        pod_namespace,
+    })
 }
 
 async fn config(kubeconfig: Option<&Path>) -> Result<Config, ClientError> {
@@ -69,7 +64,8 @@ async fn config(kubeconfig: Option<&Path>) -> Result<Config, ClientError> {
     };
     config.connect_timeout = Some(Duration::from_secs(10));
     config.write_timeout = Some(Duration::from_secs(30));
-    config.default_retry = false;
+    // Longer than any watch: the API server is asked to end them earlier.
+    config.read_timeout = Some(Duration::from_secs(320));
     Ok(config)
 }
 
