@@ -26,9 +26,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Api;
+use schedkit_core::sanitize;
 use schedkit_host::kernel::KernelInfo;
 use schedkit_host::watch::Wakeups;
-use schedkit_host::{HostRoot, Watch, WatchIntervals};
+use schedkit_host::{HostRoot, HostSnapshot, Watch, WatchIntervals, preflight};
 use sked_api::node::SchedExtNode;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::{Instant, sleep_until};
@@ -44,6 +45,9 @@ use metrics::{Metrics, WriteResult};
 use random::{Random, random};
 use report_sync::{ReportEvent, ReportSync, ReportWrite, StoredReport};
 use server::Readiness;
+
+/// Below the limit of the CRD.
+const LONGEST_GAPS: usize = 1000;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentError {
@@ -91,7 +95,7 @@ async fn run(args: AgentArgs) -> Result<(), AgentError> {
     let agent = Agent {
         reports: Api::all(client),
         token: args.token_file,
-        sync: ReportSync::new(identity),
+        sync: ReportSync::new(identity, kernel_gaps(&root)),
         readiness: Arc::new(Readiness::default()),
         metrics: Arc::new(Metrics::new(root.clone())),
         root,
@@ -108,6 +112,17 @@ async fn run(args: AgentArgs) -> Result<(), AgentError> {
             Ok(())
         }
     }
+}
+
+/// One sentence for each.
+fn kernel_gaps(root: &HostRoot) -> Option<String> {
+    let gaps = preflight::kernel_gaps(&HostSnapshot::read(root)).into_iter();
+    let gaps = gaps.map(|gap| match gap.remediation {
+        Some(remedy) => format!("{}: {remedy}", gap.detail),
+        None => gap.detail,
+    });
+    let gaps = gaps.collect::<Vec<_>>().join("; ");
+    (!gaps.is_empty()).then(|| sanitize::shortened(&gaps, LONGEST_GAPS))
 }
 
 struct Agent {
@@ -198,7 +213,11 @@ impl Agent {
                 "reported"
             ),
         }
-        self.sync.done(stored);
+        if self.sync.done(write, stored) {
+            tracing::warn!(
+                "the API server does not store all of the report: apply the CRD of the agent's version"
+            );
+        }
     }
 
     fn fail(&mut self, why: String) {

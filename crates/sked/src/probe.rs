@@ -8,21 +8,30 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
 
-/// Serves until the process ends. `missing` lists what keeps the process from being ready.
+/// What `/readyz` responds.
+#[derive(Debug, Default)]
+pub(crate) struct ReadyReport {
+    /// What keeps the process from being ready.
+    pub(crate) missing: Vec<String>,
+    /// What is not as it should be, and does not keep it from being ready.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Serves until the process ends.
 pub(crate) async fn serve(
     listener: TcpListener,
-    missing: impl Fn() -> Vec<String> + Clone + Send + Sync + 'static,
+    readiness: impl Fn() -> ReadyReport + Clone + Send + Sync + 'static,
 ) -> std::io::Result<()> {
     let ready = move || {
-        let missing = missing();
+        let ReadyReport { missing, notes } = readiness();
         async move {
-            match missing.is_empty() {
-                true => (StatusCode::OK, "ok\n".to_owned()),
-                false => (
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    format!("not ready\n{}\n", missing.join("\n")),
-                ),
-            }
+            let (status, word) = match missing.is_empty() {
+                true => (StatusCode::OK, "ok"),
+                false => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
+            };
+            let lines = [word.to_owned()].into_iter().chain(missing).chain(notes);
+            let lines = lines.map(|line| line + "\n");
+            (status, lines.collect::<String>())
         }
     };
     let app = Router::new()

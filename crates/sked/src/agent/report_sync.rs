@@ -80,7 +80,11 @@ pub(super) struct ReportSync {
     identity: Identity,
     stored: StoredReport,
     newest: Option<u64>,
+    /// What the kernel lacks; it does not change before the next boot.
+    kernel_gaps: Option<String>,
     desired: Option<SchedExtNodeStatus>,
+    /// What was written last and what the API server stored of it, if that differs.
+    partly_stored: Option<(SchedExtNodeStatus, SchedExtNodeStatus)>,
     settles_at: Option<Instant>,
     watch: WatchState,
     rate_limit: RateLimit,
@@ -98,12 +102,14 @@ enum WatchState {
 }
 
 impl ReportSync {
-    pub(super) fn new(identity: Identity) -> Self {
+    pub(super) fn new(identity: Identity, kernel_gaps: Option<String>) -> Self {
         Self {
             identity,
+            kernel_gaps,
             stored: StoredReport::Unknown,
             newest: None,
             desired: None,
+            partly_stored: None,
             settles_at: None,
             watch: WatchState::NotStarted,
             rate_limit: RateLimit::default(),
@@ -136,7 +142,11 @@ impl ReportSync {
             StoredReport::Present(report) => Some(&report.status),
             StoredReport::Absent | StoredReport::Unknown => None,
         });
-        self.desired = Some(report(reading, kernel, previous, now));
+        let mut desired = report(reading, kernel, previous, now);
+        // A kernel without sched_ext has no use for anything else.
+        let has_sched_ext = desired.supported == Some(true);
+        desired.kernel_gaps = self.kernel_gaps.clone().filter(|_| has_sched_ext);
+        self.desired = Some(desired);
     }
 
     pub(super) fn handle(&mut self, event: ReportEvent) {
@@ -165,8 +175,15 @@ impl ReportSync {
         matches!(&self.watch, WatchState::Lost(known) if known == why)
     }
 
-    /// A write succeeded; `stored` is its result.
-    pub(super) fn done(&mut self, stored: StoredReport) {
+    /// A write succeeded; `stored` is its result. An older CRD does not keep every field: what it
+    /// keeps is as current as it gets, and writing it again changes nothing. Returns whether that is
+    /// so, and was not before.
+    pub(super) fn done(&mut self, write: &ReportWrite, stored: StoredReport) -> bool {
+        let complete_before = self.partly_stored.is_none();
+        if let (ReportWrite::Patch(sent), StoredReport::Present(report)) = (write, &stored) {
+            let differs = **sent != report.status;
+            self.partly_stored = differs.then(|| ((**sent).clone(), report.status.clone()));
+        }
         match stored {
             StoredReport::Present(report) => self.store(*report),
             StoredReport::Absent | StoredReport::Unknown => self.stored = stored,
@@ -174,6 +191,7 @@ impl ReportSync {
         self.backoff.succeeded();
         self.paused_until = None;
         self.failure = None;
+        complete_before && self.partly_stored.is_some()
     }
 
     /// A write failed. Returns whether the message differs from that of the last failure.
@@ -199,11 +217,16 @@ impl ReportSync {
                 let uid = report.uid.clone();
                 Some(ReportWrite::Delete { uid })
             }
-            StoredReport::Present(report) if report.status != *desired => {
+            StoredReport::Present(report) if !self.is_current(&report.status, desired) => {
                 Some(ReportWrite::Patch(Box::new(desired.clone())))
             }
             StoredReport::Present(_) => None,
         }
+    }
+
+    fn is_current(&self, stored: &SchedExtNodeStatus, desired: &SchedExtNodeStatus) -> bool {
+        let partly = self.partly_stored.as_ref();
+        stored == desired || partly.is_some_and(|(sent, kept)| sent == desired && kept == stored)
     }
 
     /// When the next write is due, if there is one.

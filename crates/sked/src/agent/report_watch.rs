@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!  list ──▶ watch ──timeout──▶ watch again, from the last version
+//!   ▲         ├──ended early──▶ list: the API server may have been restored from a backup
 //!   ▲         └──error, or version too old──▶ Lost ──backoff──┐
 //!   └──────────────────────────────────────────────────────────┘
 //! ```
@@ -53,10 +54,15 @@ pub(super) async fn follow(
         {
             backoff.succeeded();
         }
-        let RoundEnd::Failed(error) = end else { return };
-        let lost = ReportEvent::Lost(chain(&error));
-        if sender.send(lost).await.is_err() {
-            return;
+        match end {
+            RoundEnd::NoReceiver => return,
+            RoundEnd::EndedEarly => {}
+            RoundEnd::Failed(error) => {
+                let lost = ReportEvent::Lost(chain(&error));
+                if sender.send(lost).await.is_err() {
+                    return;
+                }
+            }
         }
         sleep(backoff.failed_with_jitter(random())).await;
     }
@@ -73,6 +79,9 @@ struct Round<'a> {
 /// Why a round ended.
 enum RoundEnd {
     Failed(WriteError),
+    /// The API server ended a watch before its timeout, as it does when it is stopped. It may have
+    /// been restored from a backup: a watch from a version that does not exist yet gets no events.
+    EndedEarly,
     /// The receiver was dropped.
     NoReceiver,
 }
@@ -91,19 +100,19 @@ impl Round<'_> {
         let report = list.items.into_iter().next().map(PublishedReport::from);
         self.send(ReportEvent::Listed(report)).await?;
         loop {
-            version = self.watch(version, random).await?;
+            let begin = Instant::now();
+            let seconds = WATCH_TIMEOUT + (random() * 50.0) as u32;
+            version = self.watch(version, seconds).await?;
             // The API server may have ended the watches of all agents.
             sleep(Duration::from_secs(1).mul_f64(random())).await;
+            if begin.elapsed() < Duration::from_secs(seconds.into()) {
+                return Err(RoundEnd::EndedEarly);
+            }
         }
     }
 
     /// Returns the version at which the next watch starts.
-    async fn watch(
-        &mut self,
-        mut version: String,
-        random: &mut Random,
-    ) -> Result<String, RoundEnd> {
-        let seconds = WATCH_TIMEOUT + (random() * 50.0) as u32;
+    async fn watch(&mut self, mut version: String, seconds: u32) -> Result<String, RoundEnd> {
         let params = WatchParams::default()
             .fields(&self.field_selector)
             .timeout(seconds);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::metrics::Metrics;
 use crate::metrics_server;
-use crate::probe;
+use crate::probe::{self, ReadyReport};
 
 /// Why the API server may not have the current report.
 #[derive(Debug)]
@@ -38,7 +38,13 @@ pub(super) async fn serve(
 ) -> std::io::Result<()> {
     let probes = async {
         match probes {
-            Some(listener) => probe::serve(listener, move || readiness.missing()).await,
+            Some(listener) => {
+                let report = move || ReadyReport {
+                    missing: readiness.missing(),
+                    notes: Vec::new(),
+                };
+                probe::serve(listener, report).await
+            }
             None => std::future::pending().await,
         }
     };

@@ -140,6 +140,7 @@ fn all_fields(status: &SchedExtNodeStatus) -> Value {
         switch_all,
         nr_rejected,
         since,
+        kernel_gaps,
         trouble,
     } = status;
     json!({
@@ -152,6 +153,7 @@ fn all_fields(status: &SchedExtNodeStatus) -> Value {
         "switchAll": switch_all,
         "nrRejected": nr_rejected,
         "since": since,
+        "kernelGaps": kernel_gaps,
         "trouble": trouble,
     })
 }
@@ -193,13 +195,14 @@ mod tests {
             since: Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime(
                 jiff::Timestamp::UNIX_EPOCH,
             )),
+            kernel_gaps: Some("none".to_owned()),
             trouble: Some("none".to_owned()),
         };
         assert_eq!(all_fields(&full), serde_json::to_value(&full).unwrap());
         let empty = all_fields(&SchedExtNodeStatus::default());
         let fields = empty.as_object().unwrap();
         assert!(
-            fields.len() == 10 && fields.values().all(Value::is_null),
+            fields.len() == 11 && fields.values().all(Value::is_null),
             "{empty}"
         );
     }

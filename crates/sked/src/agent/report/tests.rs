@@ -57,6 +57,7 @@ fn an_attached_scheduler_is_reported_completely() {
         switch_all: Some(true),
         nr_rejected: Some(0),
         since: since(7),
+        kernel_gaps: None,
         trouble: None,
     };
     assert_eq!(reported(attached(), None, 7), expected);

@@ -46,7 +46,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         Self {
-            sync: ReportSync::new(me()),
+            sync: ReportSync::new(me(), None),
             begin: Instant::now(),
             version: 10,
         }
@@ -80,16 +80,26 @@ impl Scene {
 
     /// Executes the next write, as the API server would.
     fn take(&mut self, millis: u64) -> PublishedReport {
+        self.take_with(millis, |status| status)
+    }
+
+    /// The same with an API server that stores something else.
+    fn take_with(
+        &mut self,
+        millis: u64,
+        stored: impl Fn(SchedExtNodeStatus) -> SchedExtNodeStatus,
+    ) -> PublishedReport {
         self.sync.begin(self.moment(millis));
         self.version += 1;
-        let status = match self.sync.next_write().unwrap() {
+        let write = self.sync.next_write().unwrap();
+        let status = match &write {
             ReportWrite::Create => SchedExtNodeStatus::default(),
-            ReportWrite::Patch(status) => *status,
+            ReportWrite::Patch(status) => stored((**status).clone()),
             ReportWrite::Delete { .. } => panic!("unexpected delete"),
         };
         let report = self.report(Some(me()), status);
-        self.sync
-            .done(StoredReport::Present(Box::new(report.clone())));
+        let stored = StoredReport::Present(Box::new(report.clone()));
+        self.sync.done(&write, stored);
         report
     }
 
@@ -177,7 +187,8 @@ fn a_report_of_another_node_of_this_name_is_replaced() {
         let uid = "report-1".to_owned();
         assert_eq!(scene.sync.next_write(), Some(ReportWrite::Delete { uid }));
     }
-    scene.sync.done(StoredReport::Absent);
+    let delete = scene.sync.next_write().unwrap();
+    scene.sync.done(&delete, StoredReport::Absent);
     assert_eq!(scene.sync.next_write(), Some(ReportWrite::Create));
     // The Node came back with another uid, and the token was renewed.
     scene.take(0);
@@ -189,6 +200,31 @@ fn a_report_of_another_node_of_this_name_is_replaced() {
         scene.sync.next_write(),
         Some(ReportWrite::Delete { .. })
     ));
+}
+
+/// An older CRD does not have a field of this agent's report.
+#[test]
+fn what_the_api_server_drops_is_not_written_again() {
+    let older = |mut status: SchedExtNodeStatus| {
+        status.switch_all = None;
+        status
+    };
+    let mut scene = Scene::watching();
+    scene.read(SchedExtState::Disabled, 0, 0);
+    scene.take(0);
+    let report = scene.take_with(0, older);
+    assert_eq!(scene.sync.next_write(), None);
+    assert!(scene.sync.missing().is_empty(), "ready");
+    scene.sync.handle(ReportEvent::Changed(report.clone()));
+    assert_eq!(scene.sync.next_write(), None);
+    // Changes of the kernel and of others are written as always.
+    scene.read(SchedExtState::Enabled, 1, 0);
+    assert!(scene.sync.next_write().is_some());
+    scene.take_with(0, older);
+    scene.version += 1;
+    let theirs = scene.report(Some(me()), report.status);
+    scene.sync.handle(ReportEvent::Changed(theirs));
+    assert!(scene.sync.next_write().is_some());
 }
 
 #[test]
