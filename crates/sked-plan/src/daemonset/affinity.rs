@@ -1,11 +1,8 @@
-//! Node affinity: nodes without owner label, and nodes whose label names this part. Pod
-//! anti-affinity: never two schedulers on one node, whoever created their pods.
+//! Node affinity: nodes without owner label, and nodes whose label names this part.
 
 use k8s_openapi::api::core::v1::{
     Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm,
-    PodAffinityTerm, PodAntiAffinity,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use sked_api::label;
 
 use crate::part::Part;
@@ -23,7 +20,7 @@ pub(super) fn affinity(part: &Part<'_>) -> Affinity {
             }),
         }),
         pod_affinity: None,
-        pod_anti_affinity: Some(one_scheduler_per_node()),
+        pod_anti_affinity: None,
     }
 }
 
@@ -76,23 +73,5 @@ fn owner_rule(operator: &str, values: Option<Vec<String>>) -> NodeSelectorRequir
         key: label::OWNER.to_owned(),
         operator: operator.to_owned(),
         values,
-    }
-}
-
-/// Needed until the owner label is written. It covers all namespaces: an empty namespace selector
-/// means all, an absent one would mean the pod's own.
-fn one_scheduler_per_node() -> PodAntiAffinity {
-    let (key, value) = label::ROOT_SCHEDULER;
-    PodAntiAffinity {
-        required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {
-            label_selector: Some(LabelSelector {
-                match_labels: Some([(key.to_owned(), value.to_owned())].into()),
-                match_expressions: None,
-            }),
-            namespace_selector: Some(LabelSelector::default()),
-            topology_key: "kubernetes.io/hostname".to_owned(),
-            ..PodAffinityTerm::default()
-        }]),
-        ..PodAntiAffinity::default()
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn selector(part: &Part<'_>) -> LabelSelector {
     }
 }
 
-/// The root-scheduler label is what the anti-affinity selects by.
+/// Pods of templates before 0.1.0 have an anti-affinity that selects by the root-scheduler label.
 pub(super) fn of_pods(part: &Part<'_>) -> ObjectMeta {
     let name = part.key().name;
     ObjectMeta {

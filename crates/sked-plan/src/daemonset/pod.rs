@@ -12,7 +12,8 @@ const GRACE_SECONDS: i64 = 60;
 
 /// The pod is privileged, so it gets nothing that it does not need: no service account token and no
 /// service environment. It shares the host's PID namespace because schedulers exchange process ids
-/// with the kernel.
+/// with the kernel, and the host's network, whose port excludes a second scheduler: so it needs no
+/// network plugin and starts before that is ready.
 pub(super) fn pod(part: &Part<'_>) -> PodSpec {
     let spec = &part.schedext.spec;
     let class = spec.priority_class_name.clone();
@@ -21,6 +22,7 @@ pub(super) fn pod(part: &Part<'_>) -> PodSpec {
         automount_service_account_token: Some(false),
         containers: vec![container::container(part)],
         enable_service_links: Some(false),
+        host_network: Some(true),
         host_pid: Some(true),
         image_pull_secrets: Some(spec.image_pull_secrets.clone()).filter(|all| !all.is_empty()),
         node_selector: Some(part.node_selector().clone()).filter(|all| !all.is_empty()),

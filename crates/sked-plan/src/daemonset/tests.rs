@@ -121,7 +121,7 @@ fn a_replace_keeps_the_fields_of_others() {
     live["metadata"]["ownerReferences"] = json!([owner]);
     live["spec"]["template"]["metadata"]["annotations"] =
         json!({"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z", "sidecar": "inject"});
-    live["spec"]["template"]["spec"]["hostNetwork"] = json!(true);
+    live["spec"]["template"]["spec"]["hostIPC"] = json!(true);
     let written = overlay(serde_json::from_value(live).unwrap(), &desired);
     let written = serde_json::to_value(written).unwrap();
     assert_eq!(
@@ -140,8 +140,5 @@ fn a_replace_keeps_the_fields_of_others() {
         written["spec"]["template"]["metadata"]["annotations"],
         json!({"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z"})
     );
-    assert_eq!(
-        written["spec"]["template"]["spec"]["hostNetwork"],
-        Value::Null
-    );
+    assert_eq!(written["spec"]["template"]["spec"]["hostIPC"], Value::Null);
 }

@@ -6,6 +6,9 @@ use k8s_openapi::api::core::v1::{HostPathVolumeSource, Volume, VolumeMount};
 const BOOT: &str = "/boot";
 /// Where schedulers open the sockets that serve their statistics.
 const SOCKETS: &str = "/var/run/scx";
+/// Has tracefs and debugfs where the host mounted them; a container's own sysfs has not, and some
+/// schedulers (scx_lavd) do not start without. Unlike the two it exists on every node.
+const KERNEL: &str = "/sys/kernel";
 
 /// `/boot` may be missing on a machine whose kernel contains its configuration, so its existence
 /// is not checked.
@@ -13,6 +16,7 @@ pub(super) fn volumes() -> Vec<Volume> {
     vec![
         volume("boot", BOOT, None),
         volume("scx", SOCKETS, Some("DirectoryOrCreate")),
+        volume("sys-kernel", KERNEL, None),
     ]
 }
 
@@ -24,7 +28,11 @@ pub(super) fn mounts() -> Vec<VolumeMount> {
         read_only,
         ..VolumeMount::default()
     };
-    vec![mount("boot", BOOT, Some(true)), mount("scx", SOCKETS, None)]
+    vec![
+        mount("boot", BOOT, Some(true)),
+        mount("scx", SOCKETS, None),
+        mount("sys-kernel", KERNEL, None),
+    ]
 }
 
 fn volume(name: &str, path: &str, type_: Option<&str>) -> Volume {
