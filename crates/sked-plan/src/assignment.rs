@@ -24,6 +24,9 @@ pub struct Assignment {
     pub lost: LostNodes,
     /// Nodes that it selects and that no SchedExt may use.
     pub excluded: ExcludedNodes,
+    /// Why the claims of this SchedExt are not what they should be by now: sked's own check rejected
+    /// them. The rest is from before, or empty.
+    pub violation: Option<String>,
 }
 
 /// The nodes of the base or of one pool.
@@ -54,7 +57,7 @@ pub struct ExcludedNodes {
     pub foreign: usize,
     /// How many are labelled as quarantined.
     pub quarantined: usize,
-    /// The first few by name, each with the reason.
+    /// The first few by name for each reason.
     pub nodes: Vec<(NodeName, ExclusionReason)>,
 }
 
@@ -64,12 +67,13 @@ impl ExcludedNodes {
     }
 
     pub(crate) fn add(&mut self, node: &NodeName, reason: &ExclusionReason) {
-        match reason {
-            ExclusionReason::Unsupported(_) => self.unsupported += 1,
-            ExclusionReason::Foreign(_) => self.foreign += 1,
-            ExclusionReason::Quarantined => self.quarantined += 1,
-        }
-        if self.nodes.len() < MAX_EXAMPLES {
+        let count = match reason {
+            ExclusionReason::Unsupported(_) => &mut self.unsupported,
+            ExclusionReason::Foreign(_) => &mut self.foreign,
+            ExclusionReason::Quarantined => &mut self.quarantined,
+        };
+        *count += 1;
+        if *count <= MAX_EXAMPLES {
             self.nodes.push((node.clone(), reason.clone()));
         }
     }

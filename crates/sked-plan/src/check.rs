@@ -6,11 +6,13 @@
 //! written.
 
 mod claims;
+mod isolate;
 mod steps;
 mod template;
 mod violation;
 
 pub use claims::check_claims;
+pub use isolate::isolate;
 pub use steps::check_plan;
 pub use violation::Violation;
 

@@ -3,7 +3,7 @@
 //! ```text
 //! who claims    a SchedExt claims a node through its first pool that matches, else through its base
 //! who gets it   the highest priority; among those
-//!                 the incumbent (named by the node's label; without such a label: its pod is there)
+//!                 the incumbent (named by the node's label; without such a label: its pod has run there)
 //!                 else the oldest, else the first by namespace and name
 //! label         written where the template of any other DaemonSet, desired or live, admits a pod
 //!               as well; removed where no other does any more
@@ -17,6 +17,10 @@
 //! Templates admit a pod where there is no label. So a candidate is what a SchedExt selects *and*
 //! what its live DaemonSet still admits: while the DaemonSet of a deleted or narrowed SchedExt is
 //! there, the label stays.
+//!
+//! A SchedExt that cannot be parsed keeps the nodes that it has (a label, or without one a pod) and
+//! claims no other. A node that is not ready, or has another taint that comes and goes by itself,
+//! keeps its owner.
 //!
 //! An excluded node (its kernel has no sched_ext, or runs a foreign scheduler) has no owner, and
 //! nobody is in conflict there. Its label has the reason as long as any template would admit a pod.

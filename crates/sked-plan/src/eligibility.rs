@@ -2,17 +2,18 @@
 //! its kernel runs a foreign scheduler.
 //!
 //! An attached scheduler is foreign if no pod of ours can have attached it. A report that arrives
-//! before the pod's status makes our own scheduler look foreign for a moment, so the caller
-//! debounces the result before it acts.
+//! before the pod itself makes our own scheduler look foreign for a moment, so the caller debounces
+//! the result before it acts.
 
 use std::fmt;
 
-use schedkit_core::{OpsName, SchedulerName};
+use jiff::Timestamp;
+use schedkit_core::OpsName;
 use sked_api::label;
 
 use crate::kernel_state::KernelState;
 use crate::live_pod::{LivePod, PodState};
-use crate::node_state::{NodeState, node_state};
+use crate::node_state::can_have_attached;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Eligibility {
@@ -59,11 +60,10 @@ impl fmt::Display for ExclusionReason {
     }
 }
 
-/// `None` while the kernel is unknown. `pods` are all pods of ours on that node, each with the
-/// learned scheduler name of its template.
+/// `None` while the kernel is unknown. `pods` are all pods of ours on that node.
 pub fn eligibility<'a>(
     kernel: &KernelState,
-    mut pods: impl Iterator<Item = (&'a LivePod, Option<SchedulerName>)>,
+    mut pods: impl Iterator<Item = &'a LivePod>,
 ) -> Option<Eligibility> {
     match kernel {
         KernelState::Unknown(_) => None,
@@ -71,24 +71,18 @@ pub fn eligibility<'a>(
             ExclusionReason::Unsupported(release.clone()),
         )),
         KernelState::Disabled | KernelState::Enabling => Some(Eligibility::Eligible),
-        KernelState::Enabled { ops, .. } => {
-            let ours = pods.any(|(pod, expected)| runs(pod, kernel, expected.as_ref()));
-            Some(match ours {
-                true => Eligibility::Eligible,
-                false => Eligibility::Excluded(ExclusionReason::Foreign(Some(ops.clone()))),
-            })
-        }
+        KernelState::Enabled { ops, since } => Some(match pods.any(|pod| may_run(pod, *since)) {
+            true => Eligibility::Eligible,
+            false => Eligibility::Excluded(ExclusionReason::Foreign(Some(ops.clone()))),
+        }),
     }
 }
 
-/// Whether the attached scheduler is this pod's. A pod that is being deleted may have run until
-/// now, even if its status lags behind.
-fn runs(pod: &LivePod, kernel: &KernelState, expected: Option<&SchedulerName>) -> bool {
-    let state = node_state(pod, kernel, expected);
-    matches!(state, NodeState::Attached(_))
-        || (pod.deleting
-            && pod.state == PodState::Running
-            && !matches!(state, NodeState::Foreign(_)))
+/// Whether the scheduler that was attached at that time may be this pod's. Its name is no evidence:
+/// what is known of names comes from the reports of other nodes, which must not take a node away. A
+/// pod that is being deleted may have run until now, even if its status lags behind.
+fn may_run(pod: &LivePod, since: Timestamp) -> bool {
+    can_have_attached(pod, since) || (pod.deleting && pod.state == PodState::Running)
 }
 
 #[cfg(test)]

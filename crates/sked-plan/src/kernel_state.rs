@@ -28,6 +28,8 @@ pub enum KernelState {
 /// Why the state is unknown. Displays as half a sentence with what to check.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnknownReason {
+    /// The API server does not know reports.
+    NotInstalled,
     /// There is no report.
     NoReport,
     /// The agent is not ready, so the report may be outdated.
@@ -77,6 +79,10 @@ fn reported_state(report: &NodeReport) -> KernelState {
 impl std::fmt::Display for UnknownReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = match self {
+            Self::NotInstalled => {
+                "the CRD schedextnodes.sked.schedkit.io is not installed, so no agent can report the \
+                 state of its kernel: apply config/crd and config/agent of this version"
+            }
             Self::NoReport => {
                 "no agent has reported the state of its kernel: check that sked-node-agent runs there"
             }

@@ -1,6 +1,7 @@
-//! The names that kernels have for schedulers. A name is learned from the first attached pod of a
-//! pod template and stored in the SchedExt's status; all other pods of that template are expected
-//! to have the same name. Another template may be another scheduler, so it has its own name.
+//! The names that kernels have for schedulers. A name is known when the kernels of two nodes with
+//! the same pod template and architecture have it; it is stored in the SchedExt's status, and all
+//! other pods of that template are expected to have the same name. Another template may be another
+//! scheduler, so it has its own name.
 
 use std::collections::HashMap;
 
@@ -41,7 +42,7 @@ impl LearnedNames {
         }
     }
 
-    /// The name that was learned from a pod of the same template, if any.
+    /// The name of the pod's template, if it is known.
     pub fn of(&self, pod: &LivePod) -> Option<&SchedulerName> {
         let learned = self.0.get(&pod.daemonset)?;
         (learned.template == pod.template).then_some(&learned.scheduler)

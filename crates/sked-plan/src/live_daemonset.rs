@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{NodeSelector, Toleration};
 use serde::Deserialize;
 use serde_json::Value;
+use sked_api::label;
 
 use crate::fingerprint::{Fingerprint, fingerprint};
-use crate::name::{ObjectKey, Uid};
+use crate::name::{ObjectKey, OwnerId, Uid};
 use crate::placement::Placement;
 
 /// A DaemonSet as the API server has it; [`LiveDaemonSet::read`] makes one.
@@ -26,6 +28,10 @@ pub struct LiveDaemonSet {
     pub fingerprint: Fingerprint,
     /// Which nodes its template admits, without the owner label.
     pub placement: Arc<Placement>,
+    /// The owner label that its template asks for.
+    pub owner: Option<OwnerId>,
+    /// When [`crate::plan::PlanStep::Touch`] was executed last.
+    pub touched: Option<Timestamp>,
     pub deleting: bool,
     pub generation: i64,
     /// The generation that the DaemonSet controller has processed.
@@ -71,6 +77,10 @@ impl LiveDaemonSet {
             other_controller,
             fingerprint: fingerprint(object),
             placement: Arc::new(placement(pod.ok_or(NotADaemonSet("template"))?)),
+            owner: pod.and_then(owner),
+            touched: metadata["annotations"][label::TOUCHED_AT]
+                .as_str()
+                .and_then(|text| text.parse().ok()),
             deleting: !metadata["deletionTimestamp"].is_null(),
             generation: metadata["generation"].as_i64().unwrap_or_default(),
             observed_generation: object["status"]["observedGeneration"]
@@ -99,6 +109,20 @@ fn controller(metadata: &Value) -> (Option<Uid>, Option<String>) {
         return (Some(Uid(text("uid").to_owned())), None);
     }
     (None, Some(format!("{}/{}", text("kind"), text("name"))))
+}
+
+/// The value that the required node affinity asks the owner label for.
+fn owner(pod: &Value) -> Option<OwnerId> {
+    let terms = pod.pointer(
+        "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms",
+    )?;
+    let rules = terms.as_array()?.iter();
+    let rules = rules.filter_map(|term| term["matchExpressions"].as_array());
+    let mut owners = rules
+        .flatten()
+        .filter(|rule| rule["key"] == label::OWNER && rule["operator"] == "In")
+        .filter_map(|rule| rule.pointer("/values/0")?.as_str()?.parse().ok());
+    owners.next()
 }
 
 /// A field that cannot be parsed counts as if it admitted every node: the claims must assume that

@@ -24,6 +24,8 @@ pub struct NodeReport {
     pub enable_seq: Option<i64>,
     /// Since when state, ops and enable_seq have been as they are.
     pub since: Option<Timestamp>,
+    /// What the kernel lacks without which no scheduler can be loaded.
+    pub kernel_gaps: Option<String>,
     /// Why a value is missing.
     pub trouble: Option<String>,
 }

@@ -19,7 +19,7 @@
 //! outdated report would make a scheduler that is still loading look attached. kubelet reports the
 //! start in whole seconds, rounded down, so an attach within the same second counts.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schedkit_core::{OpsName, SchedulerName};
 
 use crate::kernel_state::{KernelState, UnknownReason};
@@ -57,7 +57,7 @@ pub struct GateUpdate {
     pub message: String,
 }
 
-/// `expected` is the scheduler name that was learned from other pods of the same template, if any.
+/// `expected` is the scheduler name of the pod's template, if it is known.
 pub fn node_state(
     pod: &LivePod,
     kernel: &KernelState,
@@ -73,9 +73,20 @@ pub fn node_state(
     }
 }
 
-/// Whether this pod's container can have caused an attach at that time.
+/// How far a node's clock may be behind that of the API server.
+const CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(60);
+
+/// Whether this pod's container can have caused an attach at that time. kubelet may be slow to
+/// report that a container was started, so one that is about to start can have, too; the pod's
+/// creation is by the API server's clock, and the attach by the node's.
 pub fn can_have_attached(pod: &LivePod, since: Timestamp) -> bool {
-    pod.started.is_none_or(|started| started <= since)
+    let earliest = match &pod.state {
+        PodState::Running => pod.started,
+        PodState::Starting | PodState::Waiting { .. } => pod.created.checked_sub(CLOCK_SKEW).ok(),
+        PodState::Ended => pod.last_exit.as_ref().and_then(|exit| exit.at),
+        PodState::Unscheduled(_) | PodState::Failed { .. } => return false,
+    };
+    earliest.is_none_or(|earliest| earliest <= since)
 }
 
 /// How the gate must change, if it must. An unknown state changes nothing: a pod that becomes

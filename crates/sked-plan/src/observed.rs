@@ -13,7 +13,7 @@ use crate::fingerprint::Fingerprint;
 use crate::kernel_state::KernelState;
 use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::LivePod;
-use crate::name::{NodeName, Uid};
+use crate::name::{NodeName, ObjectKey, Uid};
 use crate::node::Node;
 
 /// Input of [`crate::claim`]: the whole cluster.
@@ -21,6 +21,8 @@ use crate::node::Node;
 pub struct Fleet {
     /// All SchedExts that this manager is responsible for.
     pub schedexts: Vec<Arc<SchedExt>>,
+    /// Those whose spec cannot be parsed: they keep the nodes that they have.
+    pub unreadable: Vec<UnreadableSchedExt>,
     pub nodes: Vec<Arc<Node>>,
     /// All DaemonSets that SchedExts control, and those whose name a SchedExt needs. The placement
     /// of a live DaemonSet counts as much as what its SchedExt selects by now.
@@ -30,6 +32,13 @@ pub struct Fleet {
     /// Whether nodes can run a scheduler of ours, debounced by the caller. A node whose kernel is
     /// unknown is missing.
     pub eligibility: BTreeMap<NodeName, Eligibility>,
+}
+
+/// A SchedExt whose spec cannot be parsed: a newer CRD has fields that this version does not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadableSchedExt {
+    pub uid: Uid,
+    pub key: ObjectKey,
 }
 
 /// Input of [`crate::plan`] and [`crate::status`]: one SchedExt.
@@ -43,6 +52,17 @@ pub struct Observed {
     pub pods: Vec<Arc<LivePod>>,
     /// The kernels of the nodes of those pods.
     pub kernels: BTreeMap<NodeName, KernelState>,
+    /// The architectures of those nodes, as their labels have them.
+    pub architectures: BTreeMap<NodeName, String>,
+    /// The owner labels of nodes for which those pods wait.
+    pub owner_labels: BTreeMap<NodeName, String>,
+    /// The admission policies that do not restrict the manager's account.
+    pub unenforced_policies: Vec<&'static str>,
+    /// Pods of others that have the host port of schedulers' pods, where that is why a pod of this
+    /// SchedExt cannot be placed.
+    pub port_holders: BTreeMap<NodeName, ObjectKey>,
+    /// What the kernels of those nodes lack, by trusted reports.
+    pub kernel_gaps: BTreeMap<NodeName, String>,
     /// The minimum kernel of each image that the spec names, where known.
     pub min_kernels: BTreeMap<String, KernelRelease>,
     /// The kernel releases of the nodes of those pods. Filled only if `min_kernels` is not empty,

@@ -44,15 +44,32 @@ impl Placement {
 
     /// Whether a pod of the template fits this node if the node had no owner label.
     pub fn fit(&self, node: &Node) -> Fit {
+        match self.selects(node) {
+            true => taint::fit(node.taints.iter(), &self.tolerations),
+            false => Fit::Never,
+        }
+    }
+
+    /// The same without taints that come and go by themselves: a node that is not ready for a while
+    /// keeps its owner.
+    pub fn lasting_fit(&self, node: &Node) -> Fit {
+        let lasting = node
+            .taints
+            .iter()
+            .filter(|taint| !taint::is_transient(taint));
+        match self.selects(node) {
+            true => taint::fit(lasting, &self.tolerations),
+            false => Fit::Never,
+        }
+    }
+
+    fn selects(&self, node: &Node) -> bool {
         let labels = |(key, value): (&String, &String)| {
             key != label::OWNER && node.labels.get(key) == Some(value)
         };
         let selected = self.selector.iter().all(labels);
         let mut terms = self.terms.iter();
-        if !selected || !terms.all(|terms| terms.iter().any(|term| term.matches(node))) {
-            return Fit::Never;
-        }
-        taint::fit(&node.taints, &self.tolerations)
+        selected && terms.all(|terms| terms.iter().any(|term| term.matches(node)))
     }
 }
 

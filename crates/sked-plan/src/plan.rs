@@ -1,10 +1,11 @@
-//! Plans one SchedExt: which DaemonSets to create, replace and delete.
+//! Plans one SchedExt: which DaemonSets to create, replace, touch and delete.
 //!
 //! Nodes play no role here: which nodes a DaemonSet may use is in the SchedExt's assignment.
 
 mod decide;
 mod outcome;
 mod step;
+pub(crate) mod unbound_pods;
 
 use std::collections::BTreeSet;
 
@@ -16,10 +17,11 @@ pub use outcome::{Attempt, Failure, Outcome};
 pub use step::{Plan, PlanStep, TakenName, WaitingDaemonSet, WaitsFor};
 
 /// A SchedExt that is being deleted gets an empty plan: the garbage collector removes what it
-/// controls.
+/// controls. So does one whose claims broke a rule: it is left as it is.
 pub fn plan(observed: &Observed) -> Plan {
     let mut plan = Plan::default();
-    if observed.schedext.metadata.deletion_timestamp.is_some() {
+    let deleting = observed.schedext.metadata.deletion_timestamp.is_some();
+    if deleting || observed.assignment.violation.is_some() {
         return plan;
     }
     let mut needed = BTreeSet::new();
@@ -29,6 +31,7 @@ pub fn plan(observed: &Observed) -> Plan {
         }
     }
     plan.steps.extend(orphans(observed, &needed));
+    plan.steps.extend(unbound_pods::steps(observed));
     plan
 }
 

@@ -21,6 +21,8 @@ mod problem;
 mod progress;
 mod revision;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use sked_api::{Counts, PoolStatus, SchedExtStatus};
 
@@ -30,42 +32,72 @@ use nodes::{OpsAndTemplate, PlacedPod};
 use crate::node_state::NodeState;
 use crate::observed::Observed;
 use crate::part::parts;
-use crate::plan::{Outcome, Plan};
+use crate::plan::{Outcome, Plan, unbound_pods};
 
 pub use event::{Event, EventKind, events};
 
 /// The status of a SchedExt that is being deleted does not change.
 pub fn status(observed: &Observed, plan: &Plan, outcome: &Outcome) -> SchedExtStatus {
-    let schedext = &observed.schedext;
-    let before = schedext.status.clone().unwrap_or_default();
-    if schedext.metadata.deletion_timestamp.is_some() {
+    let before = observed.schedext.status.clone().unwrap_or_default();
+    if observed.schedext.metadata.deletion_timestamp.is_some() {
         return before;
     }
+    let status = with_known_names(observed, plan, outcome, &before);
+    if names(&status) == names(&before) {
+        return status;
+    }
+    // A name that was learned just now holds for the nodes that it was not learned from.
+    let mut observed = observed.clone();
+    Arc::make_mut(&mut observed.schedext).status = Some(SchedExtStatus {
+        ops: status.ops,
+        ops_template: status.ops_template,
+        pools: status.pools,
+        ..before.clone()
+    });
+    with_known_names(&observed, plan, outcome, &before)
+}
+
+/// The names that nodes are held to.
+fn names(status: &SchedExtStatus) -> Vec<[&Option<String>; 2]> {
+    let pools = status.pools.iter();
+    let pools = pools.map(|pool| [&pool.ops, &pool.ops_template]);
+    let base = [&status.ops, &status.ops_template];
+    pools.chain([base]).collect()
+}
+
+fn with_known_names(
+    observed: &Observed,
+    plan: &Plan,
+    outcome: &Outcome,
+    before: &SchedExtStatus,
+) -> SchedExtStatus {
+    let schedext = &observed.schedext;
     let placed = nodes::placed(observed);
     let issues = collect::issues(observed, &placed, plan, outcome);
     let progress = progress::progress(observed, &placed, plan, &issues);
     let now = whole_seconds(observed.now);
-    let (ops, ops_template) = base_name(observed, &placed, &before);
-    let (problems, more_problems) = problem::problems(observed, &issues, &before, now);
+    let (ops, ops_template) = base_name(observed, &placed);
+    let (problems, more_problems) = problem::problems(observed, &issues, before, now);
     SchedExtStatus {
         observed_generation: schedext.metadata.generation,
         revision: Some(revision::revision(schedext)),
         counts: Some(counts(observed, &placed)),
         ops,
         ops_template,
-        pools: pools(observed, &placed, &before),
+        pools: pools(observed, &placed),
         problems,
         more_problems,
-        conditions: condition::conditions(observed, &placed, &issues, &progress, &before, now),
+        conditions: condition::conditions(observed, &placed, &issues, &progress, before, now),
     }
 }
 
-/// When the status must be computed again even if no event arrives: at the next deadline of a
-/// scheduler that is not attached yet.
+/// When the plan and the status must be computed again even if no event arrives: at the next deadline
+/// of a scheduler that is not attached yet, or of a pod that waits in vain.
 pub fn due(observed: &Observed) -> Option<Timestamp> {
     let placed = nodes::placed(observed);
     let later = placed.iter().filter_map(pod_issue::deadline);
-    later.filter(|deadline| *deadline > observed.now).min()
+    let later = later.filter(|deadline| *deadline > observed.now);
+    later.chain(unbound_pods::next_due(observed)).min()
 }
 
 fn counts(observed: &Observed, placed: &[PlacedPod<'_>]) -> Counts {
@@ -84,28 +116,24 @@ fn counts(observed: &Observed, placed: &[PlacedPod<'_>]) -> Counts {
     }
 }
 
-fn base_name(
-    observed: &Observed,
-    placed: &[PlacedPod<'_>],
-    before: &SchedExtStatus,
-) -> OpsAndTemplate {
-    let known = (before.ops.clone(), before.ops_template.clone());
+fn base_name(observed: &Observed, placed: &[PlacedPod<'_>]) -> OpsAndTemplate {
+    let known = observed.schedext.status.as_ref();
+    let known = known.map(|known| (known.ops.clone(), known.ops_template.clone()));
+    let known = known.unwrap_or_default();
     match parts(&observed.schedext).next() {
         Some(base) => nodes::learned(&nodes::of_part(observed, placed, &base), known),
         None => known,
     }
 }
 
-fn pools(
-    observed: &Observed,
-    placed: &[PlacedPod<'_>],
-    before: &SchedExtStatus,
-) -> Vec<PoolStatus> {
+fn pools(observed: &Observed, placed: &[PlacedPod<'_>]) -> Vec<PoolStatus> {
+    let known = observed.schedext.status.iter();
+    let known: Vec<_> = known.flat_map(|status| &status.pools).collect();
     let pools = parts(&observed.schedext).filter_map(|part| {
         let name = part.pool_name()?.to_owned();
         let assignment = observed.assignment.parts.get(&Some(name.clone()));
-        let old = before.pools.iter().find(|old| old.name == name);
-        let known = old.map(|old| (old.ops.clone(), old.ops_template.clone()));
+        let known = known.iter().find(|known| known.name == name);
+        let known = known.map(|old| (old.ops.clone(), old.ops_template.clone()));
         let placed = nodes::of_part(observed, placed, &part);
         let (ops, ops_template) = nodes::learned(&placed, known.unwrap_or_default());
         Some(PoolStatus {

@@ -33,7 +33,8 @@ pub fn check_claims(fleet: &Fleet, claims: &Claims) -> Vec<Violation> {
             found.push(Violation::InconsistentLabelWrite { node });
         }
     }
-    for (uid, assignment) in &claims.assignments {
+    let judged = claims.assignments.iter();
+    for (uid, assignment) in judged.filter(|(_, one)| one.violation.is_none()) {
         let has: usize = assignment.parts.values().map(|part| part.nodes).sum();
         if has + assignment.lost.count + assignment.excluded.count() > nodes.len() {
             found.push(Violation::TooManyNodes { uid: uid.clone() });
@@ -85,12 +86,13 @@ fn check_write(fleet: &Fleet, node: Option<&Node>, write: &LabelWrite) -> Option
     }
 }
 
-/// Of all DaemonSets that are assigned nodes.
+/// Of all DaemonSets that are assigned nodes and may be written.
 fn templates(fleet: &Fleet, claims: &Claims) -> Vec<Template> {
     let mut all = Vec::new();
     for schedext in &fleet.schedexts {
         let uid = Uid(schedext.metadata.uid.clone().unwrap_or_default());
-        let Some(assignment) = claims.assignments.get(&uid) else {
+        let assignment = claims.assignments.get(&uid);
+        let Some(assignment) = assignment.filter(|one| one.violation.is_none()) else {
             continue;
         };
         for part in parts(schedext) {

@@ -20,6 +20,7 @@ pub fn check_plan(observed: &Observed, plan: &Plan) -> Vec<Violation> {
     let violations = plan.steps.iter().map(|step| match step {
         PlanStep::Create(desired) => check_create(observed, desired),
         PlanStep::Replace { desired, uid } => check_replace(observed, desired, uid),
+        PlanStep::Touch { key, uid, at: _ } => check_touch(observed, key, uid),
         PlanStep::Delete { key, uid } => check_delete(observed, key, uid),
     });
     violations.flatten().collect()
@@ -51,6 +52,16 @@ fn check_replace(observed: &Observed, desired: &DaemonSet, uid: &Uid) -> Vec<Vio
     found
 }
 
+fn check_touch(observed: &Observed, key: &ObjectKey, uid: &Uid) -> Vec<Violation> {
+    let mut daemonsets = observed.daemonsets.iter();
+    let ours =
+        daemonsets.any(|live| live.uid == *uid && live.key == *key && is_ours(observed, live));
+    match ours {
+        true => Vec::new(),
+        false => vec![Violation::NotOurs { key: key.clone() }],
+    }
+}
+
 fn check_delete(observed: &Observed, key: &ObjectKey, uid: &Uid) -> Vec<Violation> {
     let live = observed.daemonsets.iter().find(|live| live.uid == *uid);
     let mut found = Vec::new();
@@ -62,15 +73,18 @@ fn check_delete(observed: &Observed, key: &ObjectKey, uid: &Uid) -> Vec<Violatio
     let kept = |pool: &sked_api::Pool| !observed.assignment.yields.contains_key(&pool.name);
     let pools = schedext.spec.pools.iter().filter(|pool| kept(pool));
     let mut pools = pools.map(|pool| format!("{name}-{}", pool.name));
-    if key.name == name || pools.any(|pool| pool == key.name) {
+    let same_namespace = schedext.metadata.namespace.as_ref() == Some(&key.namespace);
+    if same_namespace && (key.name == name || pools.any(|pool| pool == key.name)) {
         found.push(Violation::StillNeeded { key: key.clone() });
     }
     found
 }
 
 fn is_ours(observed: &Observed, live: &LiveDaemonSet) -> bool {
-    let uid = observed.schedext.metadata.uid.as_deref();
-    live.controller.as_ref().map(|controller| &*controller.0) == uid
+    let metadata = &observed.schedext.metadata;
+    let controller = live.controller.as_ref().map(|controller| &*controller.0);
+    controller == metadata.uid.as_deref()
+        && metadata.namespace.as_ref() == Some(&live.key.namespace)
 }
 
 /// Whether the claims for it are missing, or its nodes do not have their labels yet.
@@ -104,7 +118,7 @@ fn contract(observed: &Observed, desired: &DaemonSet) -> Vec<Violation> {
     let schedext = &observed.schedext;
     let key = name_of(desired);
     let spec = desired.spec.as_ref();
-    let rules: [(&'static str, bool); 6] = [
+    let rules: [(&'static str, bool); 7] = [
         (
             "namespace",
             desired.metadata.namespace == schedext.metadata.namespace,
@@ -127,6 +141,7 @@ fn contract(observed: &Observed, desired: &DaemonSet) -> Vec<Violation> {
             spec.is_some_and(|spec| runs_one(spec, schedext)),
         ),
         ("strategy", spec.is_some_and(never_surges)),
+        ("host port", spec.is_some_and(excludes_a_second)),
     ];
     let broken = rules.into_iter().filter(|(_, kept)| !kept);
     let broken = broken.map(|(what, _)| Violation::Contract {
@@ -182,6 +197,15 @@ fn runs_one(spec: &DaemonSetSpec, schedext: &SchedExt) -> bool {
         && matches!(&*pod.containers, [one] if one.name == "scx"
             && privileged(one)
             && images.any(|image| Some(image) == one.image.as_ref()))
+}
+
+fn excludes_a_second(spec: &DaemonSetSpec) -> bool {
+    let pod = spec.template.spec.as_ref();
+    pod.is_some_and(|pod| {
+        let ports = pod.containers.iter().flat_map(|one| &one.ports).flatten();
+        let mut ports = ports.map(|port| (port.host_port, port.protocol.as_deref()));
+        pod.host_network == Some(true) && ports.any(|port| port == (Some(16180), Some("UDP")))
+    })
 }
 
 fn never_surges(spec: &DaemonSetSpec) -> bool {

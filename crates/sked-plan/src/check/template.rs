@@ -74,9 +74,13 @@ fn fits(rule: &NodeSelectorRequirement, value: Option<&str>) -> bool {
 fn repels(tolerations: &[Toleration], taint: &Taint) -> bool {
     let automatic = match taint.key.strip_prefix("node.kubernetes.io/") {
         Some("not-ready" | "unreachable") => taint.effect == "NoExecute",
-        Some("disk-pressure" | "memory-pressure" | "pid-pressure" | "unschedulable") => {
-            taint.effect == "NoSchedule"
-        }
+        Some(
+            "disk-pressure"
+            | "memory-pressure"
+            | "pid-pressure"
+            | "unschedulable"
+            | "network-unavailable",
+        ) => taint.effect == "NoSchedule",
         _ => false,
     };
     let preferred = taint.effect == "PreferNoSchedule";

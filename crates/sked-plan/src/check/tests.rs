@@ -77,6 +77,38 @@ fn two_owners_and_inconsistent_or_forbidden_writes() {
 }
 
 #[test]
+fn a_violation_of_one_schedext_freezes_only_that_one() {
+    let fleet = fleet(None);
+    let good = claim(&fleet);
+    let [one, two] = ["one", "two"].map(|name| Uid(format!("uid-of-{name}")));
+    let before = [(one.clone(), Arc::default())].into();
+    let mut bad = good.clone();
+    Arc::make_mut(bad.assignments.get_mut(&two).unwrap())
+        .lost
+        .count += 7;
+    let violations = check_claims(&fleet, &bad);
+    let isolated = isolate(&fleet, bad, &violations, &before);
+    assert_eq!(check_claims(&fleet, &isolated), vec![]);
+    assert_eq!(
+        isolated.writes, good.writes,
+        "the node is for the other one"
+    );
+    assert_eq!(isolated.assignments[&one], good.assignments[&one]);
+    let frozen = &isolated.assignments[&two];
+    assert!(frozen.violation.as_ref().unwrap().contains("uid-of-two"));
+    assert_eq!((frozen.generation, frozen.lost.count), (0, 0));
+
+    let mut bad = good.clone();
+    bad.writes[0].from = Some("other".to_owned());
+    let violations = check_claims(&fleet, &bad);
+    let isolated = isolate(&fleet, bad, &violations, &before);
+    assert_eq!(isolated.writes, []);
+    assert!(isolated.assignments[&one].violation.is_some());
+    assert_eq!(isolated.assignments[&two], good.assignments[&two]);
+    assert_eq!(check_claims(&fleet, &isolated), vec![]);
+}
+
+#[test]
 fn steps_on_daemonsets_that_are_not_ours_or_still_needed() {
     let one = schedext("one", json!({"sched": "example/one:1"}));
     let live = live(&one);

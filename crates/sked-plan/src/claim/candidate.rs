@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::label::CurrentLabel;
+use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::{LivePod, PodState};
 use crate::name::{NodeName, OwnerId};
 use crate::node::Node;
@@ -15,6 +17,8 @@ pub(super) struct Candidate {
     /// None for a DaemonSet that no SchedExt asks for any more.
     pub(super) desired: Option<DesiredPart>,
     live: LivePlacement,
+    /// Claims only nodes that it has: nobody knows what its SchedExt asks for.
+    keeps_only: bool,
 }
 
 /// A base or a pool as its SchedExt defines it.
@@ -38,6 +42,8 @@ enum LivePlacement {
 pub(super) struct NodeMatch {
     /// Its SchedExt claims the node.
     pub(super) claims: bool,
+    /// Its SchedExt claims the node, and no taint keeps its pod from running there now.
+    pub(super) runs: bool,
     /// Its live DaemonSet would run there if the node had no owner label.
     pub(super) live: bool,
 }
@@ -60,6 +66,21 @@ impl Candidate {
                 pool: part.pool_name().map(str::to_owned),
                 placement,
             }),
+            keeps_only: false,
+        }
+    }
+
+    /// A live DaemonSet whose SchedExt cannot be parsed.
+    pub(super) fn kept(claimant: usize, live: &LiveDaemonSet) -> Self {
+        Self {
+            claimant: Some(claimant),
+            live: LivePlacement::AsDesired,
+            desired: live.owner.map(|owner| DesiredPart {
+                owner,
+                pool: Some(live.key.name.clone()),
+                placement: Placement::clone(&live.placement),
+            }),
+            keeps_only: true,
         }
     }
 
@@ -69,24 +90,35 @@ impl Candidate {
             claimant,
             desired: None,
             live: LivePlacement::Other(live),
+            keeps_only: false,
         }
     }
 
     /// `has_pod`: whether one of its pods is on the node.
-    pub(super) fn node_match(&self, node: &Node, has_pod: bool) -> NodeMatch {
-        let admits = |placement: &Placement| match placement.fit(node) {
+    pub(super) fn node_match(
+        &self,
+        node: &Node,
+        has_pod: bool,
+        label: CurrentLabel<'_>,
+    ) -> NodeMatch {
+        let admits = |fit: Fit| match fit {
             Fit::Never => false,
             Fit::Stays => has_pod,
             Fit::Runs => true,
         };
         let desired = self.desired.as_ref();
-        let claims = desired.is_some_and(|desired| admits(&desired.placement));
-        let live = match &self.live {
-            LivePlacement::Absent => false,
-            LivePlacement::AsDesired => claims,
-            LivePlacement::Other(placement) => admits(placement),
-        };
-        NodeMatch { claims, live }
+        let wanted = desired.is_some_and(|one| admits(one.placement.lasting_fit(node)));
+        let has = has_pod || desired.is_some_and(|one| label.names(one.owner));
+        let claims = wanted && (has || !self.keeps_only);
+        NodeMatch {
+            claims,
+            runs: claims && desired.is_some_and(|one| admits(one.placement.fit(node))),
+            live: match &self.live {
+                LivePlacement::Absent => false,
+                LivePlacement::AsDesired => wanted,
+                LivePlacement::Other(placement) => admits(placement.lasting_fit(node)),
+            },
+        }
     }
 }
 
@@ -97,4 +129,11 @@ pub(super) fn occupies_node(pod: &LivePod) -> bool {
         pod.state,
         PodState::Unscheduled(_) | PodState::Failed { .. }
     )
+}
+
+/// Whether its container has ever run. A pod that was only created or bound makes nobody the
+/// incumbent: on a new node that would be whose pod kube-scheduler took first.
+pub(super) fn has_run(pod: &LivePod) -> bool {
+    let runs_or_ran = matches!(pod.state, PodState::Running | PodState::Ended);
+    runs_or_ran || pod.restarts > 0 || pod.last_exit.is_some()
 }

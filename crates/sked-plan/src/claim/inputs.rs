@@ -7,11 +7,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sked_api::SchedExt;
 
-use super::candidate::{Candidate, Running, occupies_node};
+use super::candidate::{Candidate, Running, has_run, occupies_node};
 use crate::assignment::{Assignment, PartAssignment};
 use crate::live_daemonset::LiveDaemonSet;
 use crate::name::{ObjectKey, Uid};
-use crate::observed::Fleet;
+use crate::observed::{Fleet, UnreadableSchedExt};
 use crate::part::{self, Part, parts};
 
 /// A SchedExt that claims nodes.
@@ -20,6 +20,9 @@ pub(super) struct Claimant {
     pub(super) key: ObjectKey,
     /// The only thing that takes a node from an incumbent.
     pub(super) priority: i32,
+    /// Its spec cannot be parsed. It keeps the nodes that it has, whatever the priority of others:
+    /// nobody knows its own.
+    pub(super) unreadable: bool,
     created: Timestamp,
     generation: i64,
     yields: BTreeMap<String, ObjectKey>,
@@ -31,7 +34,10 @@ pub(super) struct Claimant {
 pub(super) struct ClaimInputs<'a> {
     pub(super) claimants: Vec<Claimant>,
     pub(super) candidates: Vec<Candidate>,
+    /// The candidates that have a pod on a node.
     pub(super) running: Running<'a>,
+    /// Those of them whose pod's container has run there.
+    pub(super) incumbents: Running<'a>,
 }
 
 /// State that is needed only while the inputs are built.
@@ -51,8 +57,22 @@ impl Claimant {
             uid: part::uid(schedext),
             key: part::key(schedext),
             priority: schedext.spec.priority,
+            unreadable: false,
             created: created.map_or(Timestamp::MAX, |time| time.0),
             generation: schedext.metadata.generation.unwrap_or_default(),
+            yields: BTreeMap::new(),
+            candidates: Vec::new(),
+        }
+    }
+
+    fn unreadable(schedext: &UnreadableSchedExt) -> Self {
+        Self {
+            uid: schedext.uid.clone(),
+            key: schedext.key.clone(),
+            priority: 0,
+            unreadable: true,
+            created: Timestamp::MAX,
+            generation: 0,
             yields: BTreeMap::new(),
             candidates: Vec::new(),
         }
@@ -71,8 +91,13 @@ impl<'a> ClaimInputs<'a> {
         let alive = |one: &&Arc<SchedExt>| one.metadata.deletion_timestamp.is_none();
         let schedexts = fleet.schedexts.iter().filter(alive);
         let live = fleet.daemonsets.iter().filter(|one| !one.deleting);
+        let unreadable = fleet.unreadable.iter();
         let mut builder = InputsBuilder {
-            names: schedexts.clone().map(|one| part::key(one)).collect(),
+            names: schedexts
+                .clone()
+                .map(|one| part::key(one))
+                .chain(unreadable.clone().map(|one| one.key.clone()))
+                .collect(),
             remaining: live.map(|one| (&one.key, &**one)).collect(),
             candidates: HashMap::new(),
         };
@@ -80,11 +105,17 @@ impl<'a> ClaimInputs<'a> {
         for schedext in schedexts {
             inputs.add(schedext, &mut builder);
         }
+        for schedext in unreadable {
+            inputs.add_unreadable(schedext, &mut builder);
+        }
         inputs.add_remaining(&mut builder);
         for pod in fleet.pods.iter().filter(|pod| occupies_node(pod)) {
             let candidate = builder.candidates.get(&pod.daemonset);
             if let (Some(node), Some(candidate)) = (&pod.node, candidate) {
                 inputs.running.entry(node).or_default().push(*candidate);
+                if has_run(pod) {
+                    inputs.incumbents.entry(node).or_default().push(*candidate);
+                }
             }
         }
         inputs
@@ -125,6 +156,20 @@ impl<'a> ClaimInputs<'a> {
         claimant.candidates.push(self.candidates.len());
         self.candidates
             .push(Candidate::desired(self.claimants.len(), part, placement));
+    }
+
+    fn add_unreadable(&mut self, schedext: &UnreadableSchedExt, builder: &mut InputsBuilder<'a>) {
+        let mut claimant = Claimant::unreadable(schedext);
+        let all = builder.remaining.values().copied();
+        let own = all.filter(|live| live.controller.as_ref() == Some(&schedext.uid));
+        for live in own.collect::<Vec<_>>() {
+            builder.remaining.remove(&live.key);
+            builder.candidates.insert(&live.uid, self.candidates.len());
+            claimant.candidates.push(self.candidates.len());
+            self.candidates
+                .push(Candidate::kept(self.claimants.len(), live));
+        }
+        self.claimants.push(claimant);
     }
 
     /// DaemonSets of pools and SchedExts that do not exist any more. A DaemonSet that no SchedExt

@@ -20,6 +20,13 @@ pub(super) struct NodeResolver {
     winner: Option<(usize, usize)>,
 }
 
+/// The candidates that have a pod on the node.
+struct NodePods<'a> {
+    any: &'a [usize],
+    /// The pod's container has run there.
+    have_run: &'a [usize],
+}
+
 /// What a claimant already has on the node, the weakest claim first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Presence {
@@ -41,7 +48,7 @@ impl NodeResolver {
         self.matches.clear();
         self.claims.clear();
         for (at, candidate) in inputs.candidates.iter().enumerate() {
-            let node_match = candidate.node_match(node, running.contains(&at));
+            let node_match = candidate.node_match(node, running.contains(&at), label);
             if node_match.claims || node_match.live {
                 self.matches.push((at, node_match));
             }
@@ -53,10 +60,16 @@ impl NodeResolver {
                 self.claims.push((claimant, at));
             }
         }
+        let incumbents = inputs.incumbents.get(&node.name);
+        let pods = NodePods {
+            any: running,
+            have_run: incumbents.map_or(&[][..], Vec::as_slice),
+        };
         let rank = |(claimant, _): &&(usize, usize)| {
-            let presence = presence(inputs, *claimant, running, label);
+            let presence = self.presence(inputs, *claimant, &pods, label);
             let claimant = &inputs.claimants[*claimant];
-            (claimant.priority, presence, claimant.seniority())
+            let strength = (claimant.unreadable, claimant.priority);
+            (strength, presence, claimant.seniority())
         };
         self.winner = self.claims.iter().max_by_key(rank).copied();
     }
@@ -131,7 +144,10 @@ impl NodeResolver {
         let Some((winner, candidate)) = self.winner else {
             return;
         };
+        let mut matches = self.matches.iter();
+        let runs = matches.any(|(at, one)| *at == candidate && one.runs);
         if let Some(desired) = &inputs.candidates[candidate].desired
+            && runs
             && let Some(part) = assignments[winner].parts.get_mut(&desired.pool)
         {
             part.nodes += 1;
@@ -176,6 +192,30 @@ impl NodeResolver {
         }
     }
 
+    /// Whichever of the claimant's parts has the label or the pod. A pod that has not run yet counts
+    /// only if no live DaemonSet of others would run there as well: on a new node it would be
+    /// whichever pod kube-scheduler took first.
+    fn presence(
+        &self,
+        inputs: &ClaimInputs<'_>,
+        claimant: usize,
+        pods: &NodePods<'_>,
+        label: CurrentLabel<'_>,
+    ) -> Presence {
+        let own = |candidate: &usize| owner(inputs, *candidate).is_some_and(|id| label.names(id));
+        if inputs.claimants[claimant].candidates.iter().any(own) {
+            return Presence::Label;
+        }
+        let is_own = |at: &usize| inputs.candidates[*at].claimant == Some(claimant);
+        let mut others = self.matches.iter().filter(|(at, _)| !is_own(at));
+        let is_alone = !others.any(|(_, one)| one.live);
+        let counted = if is_alone { pods.any } else { pods.have_run };
+        match counted.iter().any(is_own) {
+            true => Presence::Pod,
+            false => Presence::Nothing,
+        }
+    }
+
     /// Whether any other DaemonSet would run there as well.
     fn is_contested(&self, winner: usize) -> bool {
         self.matches.iter().any(|(at, _)| *at != winner)
@@ -185,22 +225,4 @@ impl NodeResolver {
 fn owner(inputs: &ClaimInputs<'_>, candidate: usize) -> Option<OwnerId> {
     let desired = inputs.candidates[candidate].desired.as_ref();
     desired.map(|desired| desired.owner)
-}
-
-/// Whichever of the claimant's parts has the label or the pod.
-fn presence(
-    inputs: &ClaimInputs<'_>,
-    claimant: usize,
-    running: &[usize],
-    label: CurrentLabel<'_>,
-) -> Presence {
-    let own = |candidate: &usize| owner(inputs, *candidate).is_some_and(|id| label.names(id));
-    if inputs.claimants[claimant].candidates.iter().any(own) {
-        return Presence::Label;
-    }
-    let mut running = running.iter();
-    if running.any(|at| inputs.candidates[*at].claimant == Some(claimant)) {
-        return Presence::Pod;
-    }
-    Presence::Nothing
 }

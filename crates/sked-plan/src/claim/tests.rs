@@ -1,5 +1,6 @@
 //! Who gets a node, case by case.
 
+use k8s_openapi::api::core::v1::{Taint, Toleration};
 use serde_json::{Value, json};
 use sked_api::{SchedExt, label};
 
@@ -8,6 +9,7 @@ use crate::fixture::{key, live, node, pod, schedext};
 use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::PodState;
 use crate::name::{OwnerId, Uid};
+use crate::observed::UnreadableSchedExt;
 
 fn claimant(name: &str, priority: i32, created: &str) -> SchedExt {
     let mut one = schedext(
@@ -76,6 +78,18 @@ fn priority_then_the_incumbent_then_age_then_name() {
     assert_eq!(winner(&running).as_deref(), Some("b"));
     running.pods = vec![pod("b", "node1", PodState::Unscheduled(None))];
     assert_eq!(winner(&running).as_deref(), Some("old"));
+    // Its own roll-out costs nobody a node.
+    running.pods = vec![pod("b", "node1", PodState::Starting)];
+    assert_eq!(winner(&running).as_deref(), Some("b"));
+    // On a new node, whose pod kube-scheduler bound first says nothing.
+    let mut running = with_live(running, &old);
+    assert_eq!(winner(&running).as_deref(), Some("old"));
+    Arc::make_mut(&mut running.pods[0]).restarts = 1;
+    assert_eq!(
+        winner(&running).as_deref(),
+        Some("b"),
+        "its container has run"
+    );
 }
 
 #[test]
@@ -214,4 +228,82 @@ fn a_schedexts_name_has_precedence_over_another_schedexts_pool() {
     assert_eq!(assignment.yields, [("x".to_owned(), key("a-x"))].into());
     assert_eq!(assignment.parts.keys().collect::<Vec<_>>(), [&None]);
     assert_eq!(assignment.parts[&None].nodes, 1);
+}
+
+/// A newer CRD has fields that this version cannot parse.
+#[test]
+fn what_cannot_be_read_keeps_what_it_has_and_gets_nothing_more() {
+    let (newer, rival) = (
+        claimant("newer", 0, "2026-01-02"),
+        claimant("rival", 5, "2026-01-01"),
+    );
+    let unreadable = |owner: Option<String>| {
+        let mut fleet = fleet(std::slice::from_ref(&rival), owner);
+        fleet.unreadable = vec![UnreadableSchedExt {
+            uid: Uid("uid-of-newer".to_owned()),
+            key: key("newer"),
+        }];
+        with_live(fleet, &newer)
+    };
+    let labelled = claim(&unreadable(Some(owner("newer").to_string())));
+    assert_eq!(labelled.writes, []);
+    let lost = |claims: &Claims| {
+        claims.assignments[&Uid("uid-of-rival".to_owned())]
+            .lost
+            .count
+    };
+    assert_eq!(lost(&labelled), 1);
+
+    let mut running = unreadable(None);
+    running.pods = vec![pod("newer", "node1", PodState::Running)];
+    let running = claim(&running);
+    let to = running.writes[0].to;
+    assert_eq!(to, Some(OwnerLabel::Owner(owner("newer"))));
+    assert_eq!(lost(&running), 1);
+
+    let elsewhere = claim(&unreadable(None));
+    assert_eq!(lost(&elsewhere), 0);
+    let to = elsewhere.writes[0].to;
+    assert_eq!(to, Some(OwnerLabel::Owner(owner("rival"))));
+}
+
+#[test]
+fn a_node_that_is_not_ready_keeps_its_owner() {
+    let (a, b) = (
+        claimant("a", 0, "2026-01-01"),
+        claimant("b", 0, "2026-01-02"),
+    );
+    let tolerant = |mut one: SchedExt| {
+        one.spec.tolerations = vec![Toleration {
+            operator: Some("Exists".to_owned()),
+            ..Toleration::default()
+        }];
+        one
+    };
+    let mut fleet = fleet(&[a, tolerant(b)], Some(owner("a").to_string()));
+    for (key, effect) in [
+        ("node.kubernetes.io/not-ready", "NoSchedule"),
+        ("node.kubernetes.io/unreachable", "NoExecute"),
+    ] {
+        let node = Arc::make_mut(&mut fleet.nodes[0]);
+        node.taints = vec![Taint {
+            key: key.to_owned(),
+            effect: effect.to_owned(),
+            ..Taint::default()
+        }];
+        let claims = claim(&fleet);
+        assert_eq!(claims.writes, [], "{key}");
+        assert_eq!(
+            claims.assignments[&Uid("uid-of-b".to_owned())].lost.count,
+            1
+        );
+    }
+    // No pod can start there now, so none is waited for.
+    let node = Arc::make_mut(&mut fleet.nodes[0]);
+    node.taints[0].key = "node.kubernetes.io/not-ready".to_owned();
+    node.taints[0].effect = "NoSchedule".to_owned();
+    assert_eq!(winner(&fleet), None);
+    let node = Arc::make_mut(&mut fleet.nodes[0]);
+    node.taints[0].key = "example.com/maintenance".to_owned();
+    assert_eq!(winner(&fleet).as_deref(), Some("b"));
 }

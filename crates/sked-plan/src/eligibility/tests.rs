@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::*;
 use crate::fixture::pod;
 use crate::kernel_state::UnknownReason;
+use crate::live_pod::ContainerExit;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -18,7 +19,7 @@ fn enabled(since: i64) -> KernelState {
 }
 
 fn with(kernel: &KernelState, pods: &[LivePod]) -> Option<Eligibility> {
-    eligibility(kernel, pods.iter().map(|pod| (pod, None)))
+    eligibility(kernel, pods.iter())
 }
 
 fn running() -> LivePod {
@@ -38,22 +39,46 @@ fn a_scheduler_that_no_pod_of_ours_can_have_attached_is_foreign() {
         with(&enabled(100), &[running()]),
         Some(Eligibility::Eligible)
     );
-    let starting = LivePod {
-        state: PodState::Starting,
+}
+
+/// kubelet may take longer to report a start than the kernel to attach.
+#[test]
+fn a_scheduler_that_a_starting_container_may_have_attached_is_not_foreign() {
+    let eligible = Some(Eligibility::Eligible);
+    let in_state = |state| LivePod {
+        state,
+        created: at(150),
         ..running()
     };
-    assert_eq!(
-        with(&enabled(200), std::slice::from_ref(&starting)),
-        foreign
-    );
-    assert_eq!(
-        with(&enabled(200), &[starting, running()]),
-        Some(Eligibility::Eligible)
-    );
-    let other: OpsName = "rusty".parse().unwrap();
-    let pod = running();
-    let named = std::iter::once((&pod, Some(other.scheduler())));
-    assert_eq!(eligibility(&enabled(200), named), foreign);
+    let waiting = PodState::Waiting {
+        reason: "ImagePullBackOff".to_owned(),
+        message: String::new(),
+    };
+    for state in [PodState::Starting, waiting] {
+        assert_eq!(with(&enabled(200), &[in_state(state.clone())]), eligible);
+        // The node's clock may be a minute behind.
+        assert_eq!(with(&enabled(90), &[in_state(state.clone())]), eligible);
+        assert_ne!(with(&enabled(89), &[in_state(state)]), eligible);
+    }
+    // Restarted after an exit, which kubelet has not reported yet.
+    let mut ended = in_state(PodState::Ended);
+    ended.last_exit = Some(ContainerExit {
+        code: 1,
+        reason: "Error".to_owned(),
+        exit_message: None,
+        at: Some(at(180)),
+    });
+    assert_eq!(with(&enabled(200), &[ended.clone()]), eligible);
+    assert_ne!(with(&enabled(179), &[ended]), eligible);
+    for state in [
+        PodState::Unscheduled(None),
+        PodState::Failed {
+            reason: "Evicted".to_owned(),
+            message: String::new(),
+        },
+    ] {
+        assert_ne!(with(&enabled(200), &[in_state(state)]), eligible);
+    }
 }
 
 #[test]

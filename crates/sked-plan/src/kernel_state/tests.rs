@@ -14,6 +14,7 @@ fn report() -> NodeReport {
         ops: Some("lab".parse().unwrap()),
         enable_seq: Some(3),
         since: Some(Timestamp::UNIX_EPOCH),
+        kernel_gaps: None,
         trouble: None,
     }
 }

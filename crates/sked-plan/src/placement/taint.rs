@@ -12,8 +12,7 @@ pub enum Fit {
     Runs,
 }
 
-/// What every DaemonSet pod tolerates by default: key and effect. (A pod in the host network also
-/// tolerates `network-unavailable`; schedulers' pods are not in the host network.)
+/// What every DaemonSet pod in the host's network tolerates by default: key and effect.
 const AUTOMATIC: &[(&str, &str)] = &[
     ("node.kubernetes.io/not-ready", NO_EXECUTE),
     ("node.kubernetes.io/unreachable", NO_EXECUTE),
@@ -21,13 +20,31 @@ const AUTOMATIC: &[(&str, &str)] = &[
     ("node.kubernetes.io/memory-pressure", NO_SCHEDULE),
     ("node.kubernetes.io/pid-pressure", NO_SCHEDULE),
     ("node.kubernetes.io/unschedulable", NO_SCHEDULE),
+    ("node.kubernetes.io/network-unavailable", NO_SCHEDULE),
 ];
 const NO_SCHEDULE: &str = "NoSchedule";
 const NO_EXECUTE: &str = "NoExecute";
 
+/// Taints that Kubernetes or a cloud provider sets and removes by itself, as the state of a node
+/// changes.
+const TRANSIENT: &[&str] = &[
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/disk-pressure",
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/pid-pressure",
+    "node.kubernetes.io/network-unavailable",
+    "node.cloudprovider.kubernetes.io/uninitialized",
+    "node.cloudprovider.kubernetes.io/shutdown",
+];
+
+pub(super) fn is_transient(taint: &Taint) -> bool {
+    TRANSIENT.contains(&&*taint.key)
+}
+
 /// The strictest taint that is not tolerated decides.
-pub(super) fn fit(taints: &[Taint], tolerations: &[Toleration]) -> Fit {
-    let untolerated = taints.iter().filter(|taint| {
+pub(super) fn fit<'a>(taints: impl Iterator<Item = &'a Taint>, tolerations: &[Toleration]) -> Fit {
+    let untolerated = taints.filter(|taint| {
         let automatic = AUTOMATIC.contains(&(&*taint.key, &*taint.effect));
         !automatic && !tolerations.iter().any(|one| tolerates(one, taint))
     });

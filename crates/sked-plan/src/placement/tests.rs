@@ -44,7 +44,7 @@ fn taints_and_tolerations() {
         (
             json!([]),
             ("node.kubernetes.io/network-unavailable", "", "NoSchedule"),
-            Fit::Stays,
+            Fit::Runs,
         ),
         (json!([]), ("a", "b", "PreferNoSchedule"), Fit::Runs),
         (json!([]), ("a", "b", "NoSchedule"), Fit::Stays),

@@ -6,6 +6,8 @@ use crate::name::ObjectKey;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     pub failure: Option<Failure>,
+    /// The rules that the plan breaks: why it was not executed.
+    pub violations: Vec<String>,
 }
 
 /// A write that failed.
@@ -24,5 +26,6 @@ pub struct Failure {
 pub enum Attempt {
     Create,
     Replace,
+    Touch,
     Delete,
 }

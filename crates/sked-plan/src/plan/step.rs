@@ -1,5 +1,6 @@
 //! A plan as data: the writes to DaemonSets, and what keeps others from being planned.
 
+use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
 
 use crate::name::{NodeName, ObjectKey, Uid};
@@ -25,6 +26,13 @@ pub enum PlanStep {
         desired: Box<DaemonSet>,
         /// Replace only the object with this uid.
         uid: Uid,
+    },
+    /// Makes the DaemonSet controller process the DaemonSet again: an annotation gets this time.
+    Touch {
+        key: ObjectKey,
+        /// Touch only the object with this uid.
+        uid: Uid,
+        at: Timestamp,
     },
     /// The DaemonSet of a pool that does not exist any more, or that yields its name.
     Delete {

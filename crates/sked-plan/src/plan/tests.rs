@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use serde_json::{Value, json};
 use sked_api::SchedExt;
@@ -9,8 +10,9 @@ use sked_api::SchedExt;
 use super::*;
 use crate::check::check_plan;
 use crate::fingerprint::fingerprint;
-use crate::fixture::{key, live, observed, schedext};
-use crate::name::Uid;
+use crate::fixture::{key, live, observed, pod, schedext};
+use crate::live_pod::PodState;
+use crate::name::{OwnerId, Uid};
 use crate::observed::FutileReplace;
 
 fn with_pool() -> SchedExt {
@@ -26,6 +28,7 @@ fn described(observed: &Observed) -> Vec<String> {
     let steps = plan.steps.iter().map(|step| match step {
         PlanStep::Create(desired) => format!("create {}", name(desired)),
         PlanStep::Replace { desired, .. } => format!("replace {}", name(desired)),
+        PlanStep::Touch { key, .. } => format!("touch {}", key.name),
         PlanStep::Delete { key, .. } => format!("delete {}", key.name),
     });
     let taken = plan
@@ -55,7 +58,7 @@ fn a_missing_daemonset_is_created_and_a_matching_one_left_alone() {
 fn a_field_added_by_others_is_reset_and_a_restart_is_not() {
     let one = with_pool();
     let mut live = live(&one);
-    live[0]["spec"]["template"]["spec"]["hostNetwork"] = json!(true);
+    live[0]["spec"]["template"]["spec"]["hostIPC"] = json!(true);
     live[1]["spec"]["template"]["metadata"]["annotations"] =
         json!({"kubectl.kubernetes.io/restartedAt": "now"});
     assert_eq!(described(&observed(&one, &live)), ["replace one"]);
@@ -80,7 +83,7 @@ fn daemonsets_of_others_are_never_written() {
     let controlled = |owner: Value| {
         let mut live = live(&one);
         live[0]["metadata"]["ownerReferences"] = owner;
-        live[0]["spec"]["template"]["spec"]["hostNetwork"] = json!(true);
+        live[0]["spec"]["template"]["spec"]["hostIPC"] = json!(true);
         described(&observed(&one, &live))
     };
     let taken = |owner: Value| controlled(owner)[0].ends_with(" has one");
@@ -144,7 +147,7 @@ fn a_replace_that_had_no_effect_is_not_planned_again() {
     let one = schedext("one", json!({"sched": "example/one:1"}));
     let desired = fingerprint(&live(&one)[0]);
     let mut live = live(&one);
-    live[0]["spec"]["template"]["spec"]["hostNetwork"] = json!(true);
+    live[0]["spec"]["template"]["spec"]["hostIPC"] = json!(true);
     let mut observed = observed(&one, &live);
     assert_eq!(described(&observed), ["replace one"]);
     let stored = observed.daemonsets[0].fingerprint;
@@ -166,4 +169,33 @@ fn a_replace_that_had_no_effect_is_not_planned_again() {
         observed.futile.insert(uid.clone(), other);
         assert_eq!(described(&observed), ["replace one"]);
     }
+}
+
+/// A pod that waits for a node which another SchedExt got.
+#[test]
+fn a_daemonset_with_pods_for_nodes_of_others_is_touched_ever_more_rarely() {
+    let one = schedext("one", json!({"sched": "example/one:1"}));
+    let mut observed = observed(&one, &live(&one));
+    let waiting = PodState::Unscheduled(Some("free ports".to_owned()));
+    observed.pods = vec![pod("one", "node1", waiting)];
+    assert_eq!(
+        described(&observed),
+        Vec::<String>::new(),
+        "nobody has the node"
+    );
+    let other = OwnerId::new(&Uid("other".to_owned()), None).to_string();
+    observed.owner_labels.insert("node1".into(), other);
+    let created = observed.now;
+    Arc::make_mut(&mut observed.pods[0]).created = created;
+    let mut touched = Vec::new();
+    for second in 0..600 {
+        observed.now = created + SignedDuration::from_secs(second);
+        if let [PlanStep::Touch { at, .. }] = &plan(&observed).steps[..] {
+            Arc::make_mut(&mut observed.daemonsets[0]).touched = Some(*at);
+            touched.push(second);
+        }
+        assert_eq!(plan(&observed).steps, [], "once");
+        assert!(crate::status::due(&observed).is_some());
+    }
+    assert_eq!(touched, [10, 70, 140, 280, 560]);
 }

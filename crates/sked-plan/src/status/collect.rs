@@ -23,6 +23,10 @@ pub(super) fn issues(
         .iter()
         .map(|taken| name_taken(&taken.key, &taken.by));
     let failed = outcome.failure.iter().filter_map(failure::issue);
+    let violations = outcome.violations.iter();
+    let violations = violations
+        .chain(&observed.assignment.violation)
+        .map(|one| violation(one));
     let spec = parts(&observed.schedext).take(1);
     let spec = spec.filter_map(|part| part.watchdog().err());
     let spec = spec.map(|_| {
@@ -38,7 +42,30 @@ pub(super) fn issues(
         .iter()
         .filter_map(|placed| pod_issue::issue(placed, observed.now));
     let overall = taken.chain(failed).chain(spec).chain(refused);
-    overall.chain(pods).collect()
+    let unenforced = unenforced(&observed.unenforced_policies);
+    overall
+        .chain(violations)
+        .chain(unenforced)
+        .chain(pods)
+        .collect()
+}
+
+fn unenforced(policies: &[&str]) -> Option<Issue> {
+    let message = format!(
+        "the admission policies {} do not restrict sked's own account: apply config/policy, or the \
+         chart, and keep the names of its accounts",
+        policies.join(", ")
+    );
+    let issue = Issue::overall(Reason::PolicyNotEnforced, message);
+    (!policies.is_empty()).then_some(issue)
+}
+
+fn violation(violation: &str) -> Issue {
+    let message = format!(
+        "nothing is changed, because sked's own check failed ({violation}); what runs is not touched. \
+         This is a bug in sked: please report it"
+    );
+    Issue::overall(Reason::CheckFailed, message)
 }
 
 /// It counts only while pods are missing, because the event outlives its cause.

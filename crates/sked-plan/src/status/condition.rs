@@ -71,7 +71,7 @@ fn ready(
         status: FALSE,
         ..other.clone()
     };
-    if degraded.status == TRUE {
+    if degraded.status == TRUE && degraded.reason.blocks() {
         return not(degraded);
     }
     if progressing.status == TRUE {

@@ -11,7 +11,7 @@ pub(super) fn issue(failure: &Failure) -> Option<Issue> {
     let (reason, remedy) = match (failure.status, failure.attempt) {
         (Some(409), Attempt::Create) => return Some(taken(failure)),
         (Some(409), _) => return None,
-        (Some(404), Attempt::Replace | Attempt::Delete) => return None,
+        (Some(404), Attempt::Replace | Attempt::Touch | Attempt::Delete) => return None,
         (Some(403 | 404), _) if is_terminating(failure) => (
             Reason::NamespaceTerminating,
             "nothing can be created in a namespace that is being deleted; wait until it is gone",
@@ -30,7 +30,7 @@ pub(super) fn issue(failure: &Failure) -> Option<Issue> {
     };
     let attempt = match failure.attempt {
         Attempt::Create => "create",
-        Attempt::Replace => "update",
+        Attempt::Replace | Attempt::Touch => "update",
         Attempt::Delete => "delete",
     };
     let cause = sanitize::brief(&failure.message);

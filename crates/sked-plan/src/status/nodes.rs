@@ -1,11 +1,14 @@
 //! The state of each pod's node, computed once for everything in the status that needs it.
 
+use std::collections::BTreeMap;
+
 use schedkit_core::OpsName;
 
 use crate::kernel_state::{KernelState, UnknownReason};
 use crate::learned_names::LearnedNames;
 use crate::live_pod::LivePod;
 use crate::min_kernel::{TooOld, too_old};
+use crate::name::ObjectKey;
 use crate::node_state::{NodeState, node_state};
 use crate::observed::Observed;
 use crate::part::Part;
@@ -15,11 +18,16 @@ use crate::part::Part;
 pub(super) struct PlacedPod<'a> {
     pub(super) pod: &'a LivePod,
     pub(super) state: NodeState,
+    pub(super) architecture: Option<&'a str>,
+    /// The pod of others that has the host port which it needs.
+    pub(super) port_holder: Option<&'a ObjectKey>,
+    /// What its kernel lacks.
+    pub(super) kernel_gaps: Option<&'a str>,
     /// Set if its kernel is older than the image's minimum kernel.
     pub(super) too_old: Option<TooOld<'a>>,
 }
 
-/// The name that kernels have for a part's scheduler, and the pod template that it was learned from.
+/// The name that kernels have for a part's scheduler, and the pod template for which it is known.
 pub(super) type OpsAndTemplate = (Option<String>, Option<String>);
 
 /// All pods that are not being deleted.
@@ -30,6 +38,12 @@ pub(super) fn placed(observed: &Observed) -> Vec<PlacedPod<'_>> {
     let pods = observed.pods.iter().filter(|pod| !pod.deleting);
     pods.map(|pod| PlacedPod {
         state: state(observed, pod, &names),
+        architecture: architecture(observed, pod),
+        port_holder: pod
+            .node
+            .as_ref()
+            .and_then(|node| observed.port_holders.get(node)),
+        kernel_gaps: kernel_gaps(observed, pod),
         too_old: too_old(observed, pod),
         pod,
     })
@@ -43,6 +57,16 @@ fn state(observed: &Observed, pod: &LivePod, names: &LearnedNames) -> NodeState 
         .as_ref()
         .and_then(|node| observed.kernels.get(node));
     node_state(pod, kernel.unwrap_or(&no_report), names.of(pod))
+}
+
+fn architecture<'a>(observed: &'a Observed, pod: &LivePod) -> Option<&'a str> {
+    let architecture = observed.architectures.get(pod.node.as_ref()?)?;
+    Some(architecture)
+}
+
+fn kernel_gaps<'a>(observed: &'a Observed, pod: &LivePod) -> Option<&'a str> {
+    let gaps = observed.kernel_gaps.get(pod.node.as_ref()?)?;
+    Some(gaps)
 }
 
 /// The pods of one part.
@@ -65,8 +89,9 @@ pub(super) fn attached(placed: &[&PlacedPod<'_>]) -> Option<usize> {
     known.then(|| placed.iter().filter(|one| ops(one).is_some()).count())
 }
 
-/// The name to store for a part: the known one if it belongs to the latest template, else that of
-/// the first attached pod of that template.
+/// The name to store for a part: the one that the nodes of the latest template agree on, else the
+/// known one, else that of any attached node, which is shown and proves nothing. Nodes with another
+/// name than the known one count as well: the known one may be wrong.
 pub(super) fn learned(placed: &[&PlacedPod<'_>], before: OpsAndTemplate) -> OpsAndTemplate {
     let latest = placed
         .iter()
@@ -74,15 +99,52 @@ pub(super) fn learned(placed: &[&PlacedPod<'_>], before: OpsAndTemplate) -> OpsA
     let Some(template) = latest.map(|latest| &latest.pod.template) else {
         return before;
     };
-    if before.1.as_ref() == Some(template) {
+    let of_latest = placed.iter().filter(|one| one.pod.template == *template);
+    let of_latest: Vec<_> = of_latest.copied().collect();
+    let is_known = before.1.as_ref() == Some(template);
+    if let Some(agreed) = agreed(&of_latest) {
+        let known: Option<OpsName> = before.0.as_ref().and_then(|ops| ops.parse().ok());
+        let same = known.is_some_and(|known| known.scheduler() == agreed.scheduler());
+        return match is_known && same {
+            true => before,
+            false => (Some(agreed.as_str().to_owned()), Some(template.clone())),
+        };
+    }
+    if is_known {
         return before;
     }
-    let of_latest = placed.iter().filter(|one| one.pod.template == *template);
-    let attached = of_latest.filter_map(|one| Some((&one.pod.node, ops(one)?)));
-    match attached.min_by_key(|(node, _)| *node) {
-        Some((_, ops)) => (Some(ops.as_str().to_owned()), Some(template.clone())),
+    let attached = of_latest.iter().filter(|one| ops(one).is_some());
+    let first = attached.min_by_key(|one| &one.pod.node);
+    match first.and_then(|first| ops(first)) {
+        Some(ops) => (Some(ops.as_str().to_owned()), None),
         None => before,
     }
+}
+
+/// The name that at least two nodes of one architecture have, and more than half of them. None if
+/// architectures disagree.
+fn agreed<'a>(placed: &[&'a PlacedPod<'_>]) -> Option<&'a OpsName> {
+    let mut by_architecture: BTreeMap<_, Vec<&OpsName>> = BTreeMap::new();
+    for one in placed {
+        let names = by_architecture.entry(one.architecture).or_default();
+        if let NodeState::Attached(ops) | NodeState::Foreign(ops) = &one.state {
+            names.push(ops);
+        }
+    }
+    let majority = |names: &Vec<&'a OpsName>| {
+        names.iter().copied().find(|name| {
+            let same = names
+                .iter()
+                .filter(|one| one.scheduler() == name.scheduler());
+            let same = same.count();
+            same >= 2 && same * 2 > names.len()
+        })
+    };
+    let mut agreed = by_architecture.values().filter_map(majority);
+    let first = agreed.next()?;
+    agreed
+        .all(|other| other.scheduler() == first.scheduler())
+        .then_some(first)
 }
 
 fn ops<'a>(placed: &'a PlacedPod<'_>) -> Option<&'a OpsName> {

@@ -2,11 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 use schedkit_core::sanitize;
-use sked_api::Reason;
+use sked_api::{Reason, label};
 
 use super::issue::Issue;
 use super::nodes::PlacedPod;
 use crate::live_pod::{ContainerExit, PodState};
+use crate::name::ObjectKey;
 use crate::node_state::{NodeState, was_attached};
 
 /// A benign exit (a hotplug, an unregistration) is an issue only after this many restarts.
@@ -14,25 +15,37 @@ const BENIGN_RESTARTS: i32 = 3;
 /// How long a scheduler may run before its kernel attaches it.
 const ATTACH_DEADLINE: SignedDuration = SignedDuration::from_secs(60);
 
-/// A kernel older than the image's minimum is appended to a failure, or is an issue of its own while
-/// nothing has failed. A kernel without sched_ext excludes the node and is reported there.
+/// What a kernel lacks, or that it is older than the image's minimum, is appended to a failure, or is
+/// an issue of its own while nothing has failed. A kernel without sched_ext excludes the node and is
+/// reported there.
 pub(super) fn issue(placed: &PlacedPod<'_>, now: Timestamp) -> Option<Issue> {
     let issue = failure(placed, now);
-    let Some(too_old) = &placed.too_old else {
+    let Some((reason, likely_cause)) = likely_cause(placed) else {
         return issue;
     };
     match (issue, &placed.state) {
         (Some(issue), _) => Some(Issue {
-            message: format!("{}; also, {too_old}", issue.message),
+            message: format!("{}; also, {likely_cause}", issue.message),
             ..issue
         }),
         (None, NodeState::Attached(_) | NodeState::Unsupported) => None,
         (None, _) => Some(Issue {
             node: placed.pod.node.clone(),
             since: Some(placed.pod.created),
-            ..Issue::overall(Reason::KernelTooOld, too_old.to_string())
+            ..Issue::overall(reason, likely_cause)
         }),
     }
+}
+
+/// What speaks against this kernel, whatever happens.
+fn likely_cause(placed: &PlacedPod<'_>) -> Option<(Reason, String)> {
+    if let Some(gaps) = placed.kernel_gaps {
+        let gaps = sanitize::brief(gaps);
+        let message = format!("no scheduler can be loaded into its kernel: {gaps}");
+        return Some((Reason::KernelIncomplete, message));
+    }
+    let too_old = placed.too_old.as_ref()?;
+    Some((Reason::KernelTooOld, too_old.to_string()))
 }
 
 /// The same without the minimum kernel.
@@ -46,7 +59,8 @@ pub(super) fn failure(placed: &PlacedPod<'_>, now: Timestamp) -> Option<Issue> {
     match &pod.state {
         PodState::Starting | PodState::Unscheduled(None) => None,
         PodState::Unscheduled(Some(why)) => {
-            Some(issue(Reason::PodPending, pending(why), pod.created))
+            let message = pending(why, placed.port_holder);
+            Some(issue(Reason::PodPending, message, pod.created))
         }
         PodState::Waiting { reason, message } => {
             let (reason, message) = waiting(reason, message);
@@ -88,6 +102,14 @@ fn running(placed: &PlacedPod<'_>, now: Timestamp) -> Option<Issue> {
                 None,
             )),
         },
+        NodeState::Foreign(ops) => Some(issue(
+            Reason::ForeignScheduler,
+            &format!(
+                "its kernel runs {ops}, and other nodes with the same image report another name: see \
+                 with schedctl status on the node who started it"
+            ),
+            None,
+        )),
         NodeState::Attaching if deadline(placed).is_some_and(|deadline| deadline <= now) => {
             Some(issue(
                 Reason::NotAttached,
@@ -100,7 +122,22 @@ fn running(placed: &PlacedPod<'_>, now: Timestamp) -> Option<Issue> {
     }
 }
 
-fn pending(why: &str) -> String {
+fn pending(why: &str, port_holder: Option<&ObjectKey>) -> String {
+    if let Some(holder) = port_holder {
+        return format!(
+            "its pod is not scheduled, because the pod {holder} has the host port {}/udp, by which a \
+             node gets no second scheduler: give that pod another port",
+            label::EXCLUSION_PORT
+        );
+    }
+    if why.contains("free ports") {
+        return format!(
+            "its pod is not scheduled, because a pod has the host port {}/udp, by which a node gets no \
+             second scheduler: wait until the scheduler that runs there has ended, or find the pod with \
+             that hostPort",
+            label::EXCLUSION_PORT
+        );
+    }
     format!(
         "its pod is not scheduled: {}; free resources on the node, or wait until the scheduler that \
          runs there has ended",

@@ -1,4 +1,4 @@
-//! `status.problems`: the first few issues by node, each with its start.
+//! `status.problems`: the most important issues, each with its start.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -14,7 +14,7 @@ use crate::observed::Observed;
 /// Keeps the status small.
 const SHOWN: usize = 10;
 
-/// The first issues by node and reason, and how many more there are.
+/// The first issues by importance and node, and how many more there are.
 pub(super) fn problems(
     observed: &Observed,
     issues: &[Issue],
@@ -35,7 +35,7 @@ pub(super) fn problems(
     let elsewhere = lost.chain(left_out);
     let mut issues: Vec<Issue> = issues.iter().cloned().chain(elsewhere).collect();
     issues.sort_by(|one, other| {
-        let order = |issue: &Issue| (issue.node.clone(), issue.reason);
+        let order = |issue: &Issue| (issue.reason, issue.node.clone());
         (order(one), &one.message).cmp(&(order(other), &other.message))
     });
     issues.truncate(SHOWN);

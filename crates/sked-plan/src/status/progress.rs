@@ -32,7 +32,7 @@ pub(super) fn progress(
     if let Some(daemonset) = plan.waiting.first() {
         return waiting(daemonset);
     }
-    let blocks = |one: &&Issue| one.node.is_none() && one.reason.is_degraded();
+    let blocks = |one: &&Issue| one.node.is_none() && one.reason.blocks();
     if let Some(reason) = issues.iter().filter(blocks).map(|one| one.reason).min() {
         return Progress::Blocked(reason);
     }

@@ -9,6 +9,8 @@ use serde_json::json;
 use sked_api::{Reason, SchedExt, SchedExtStatus};
 
 use super::*;
+use crate::check::Violation;
+use crate::eligibility::ExclusionReason;
 use crate::fixture::{key, live, observed, pod, schedext};
 use crate::live_pod::{ContainerExit, PodState};
 use crate::name::Uid;
@@ -253,6 +255,7 @@ fn each_failure_of_a_write_has_its_reason() {
         };
         let outcome = Outcome {
             failure: Some(failure),
+            ..Outcome::default()
         };
         let status = status(&observed, &plan(&observed), &outcome);
         let expected = reason.map_or("RollingOut", Reason::as_str);
@@ -264,6 +267,50 @@ fn each_failure_of_a_write_has_its_reason() {
         let problem = status.problems.first().map(|problem| &*problem.reason);
         assert_eq!(problem, reason.map(Reason::as_str), "{message}");
     }
+}
+
+#[test]
+fn a_violation_is_a_condition() {
+    let mut observed = settled();
+    let outcome = Outcome {
+        violations: vec![Violation::NotOurs { key: key("one") }.to_string()],
+        ..Outcome::default()
+    };
+    let by_plan = status(&observed, &plan(&observed), &outcome);
+    assert_eq!(values(&by_plan)[2], "Degraded=True/CheckFailed");
+    let message = &by_plan.conditions[2].message;
+    assert!(message.contains("is not ours to write"), "{message}");
+    Arc::make_mut(&mut observed.assignment).violation = Some("claim nodes: …".to_owned());
+    let by_claims = status_of(&observed);
+    assert_eq!(values(&by_claims)[2], "Degraded=True/CheckFailed");
+}
+
+#[test]
+fn the_most_important_problems_are_shown_and_a_foreign_scheduler_is_found_behind_many_others() {
+    let mut observed = settled();
+    let excluded = &mut Arc::make_mut(&mut observed.assignment).excluded;
+    for number in 10..30 {
+        let reason = ExclusionReason::Unsupported("5.10".to_owned());
+        excluded.add(&format!("node{number}").as_str().into(), &reason);
+    }
+    let foreign = ExclusionReason::Foreign(None);
+    excluded.add(&"node99".into(), &foreign);
+    observed.pods = vec![pod(
+        "one",
+        "node2",
+        PodState::Failed {
+            reason: "Evicted".to_owned(),
+            message: String::new(),
+        },
+    )];
+    let status = status_of(&observed);
+    let reasons: Vec<_> = status.problems.iter().map(|one| &*one.reason).collect();
+    assert_eq!(
+        reasons[..3],
+        ["PodFailed", "ForeignScheduler", "UnsupportedKernel"]
+    );
+    assert_eq!((reasons.len(), status.more_problems), (10, Some(12)));
+    assert_eq!(values(&status)[3], "Conflicted=True/ForeignScheduler");
 }
 
 #[test]
@@ -321,12 +368,10 @@ fn lost_nodes_are_listed_with_their_owner_and_the_rest_is_counted() {
         (status.problems.len(), status.more_problems),
         (10, Some(16))
     );
-    assert!(status.problems[0].message.contains("default/other"));
-    assert!(
-        status
-            .problems
-            .is_sorted_by_key(|problem| problem.node.clone())
-    );
+    let (failed, lost) = status.problems.split_first().unwrap();
+    assert_eq!(failed.reason, "PodFailed");
+    assert!(lost[0].message.contains("default/other"));
+    assert!(lost.is_sorted_by_key(|problem| problem.node.clone()));
 }
 
 #[test]

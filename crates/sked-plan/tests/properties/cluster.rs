@@ -40,6 +40,7 @@ impl Cluster {
     pub(crate) fn fleet(&self) -> Fleet {
         let live = |one: &Value| Arc::new(LiveDaemonSet::read(one).unwrap());
         Fleet {
+            unreadable: Vec::new(),
             schedexts: self.schedexts.iter().cloned().map(Arc::new).collect(),
             nodes: self.nodes.iter().cloned().map(Arc::new).collect(),
             daemonsets: self.daemonsets.iter().map(live).collect(),
@@ -64,6 +65,11 @@ impl Cluster {
             assignment: claims.assignments.get(&uid).cloned().unwrap_or_default(),
             kernels: BTreeMap::new(),
             min_kernels: BTreeMap::new(),
+            owner_labels: BTreeMap::new(),
+            unenforced_policies: Vec::new(),
+            kernel_gaps: BTreeMap::new(),
+            port_holders: BTreeMap::new(),
+            architectures: BTreeMap::new(),
             releases: BTreeMap::new(),
             futile: BTreeMap::new(),
             failed_creates: Vec::new(),
@@ -112,6 +118,7 @@ impl Cluster {
                     *live = filled_in(serde_json::to_value(overlay(old, desired)).unwrap());
                 }
             }
+            Work::PlanStep(PlanStep::Touch { .. }) => {}
             Work::PlanStep(PlanStep::Delete { uid, .. }) => {
                 self.daemonsets
                     .retain(|one| one["metadata"]["uid"] != uid.0);

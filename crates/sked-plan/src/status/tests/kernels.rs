@@ -138,8 +138,121 @@ fn another_name_of_the_same_template_is_foreign() {
     assert_eq!(status.counts.unwrap().attached, Some(2));
     assert_eq!(
         (status.ops.as_deref(), status.ops_template.as_deref()),
-        (Some("rusty"), Some("second"))
+        (Some("rusty"), None),
+        "one node alone is believed and proves nothing"
     );
+}
+
+/// A foreign scheduler on the first node, or one agent's stolen token.
+#[test]
+fn a_wrong_name_of_one_node_is_held_against_no_other() {
+    let mut observed = two_nodes([enabled("evil"), enabled("lab")]);
+    let status = status_of(&observed);
+    assert_eq!(status.counts.unwrap().attached, Some(2));
+    assert_eq!(status.ops_template, None, "they disagree");
+
+    let mut third = pod("one", "node3", PodState::Running);
+    Arc::make_mut(&mut third).started = Some(Timestamp::from_second(1000).unwrap());
+    observed.pods.push(third);
+    observed.kernels.insert("node3".into(), enabled("lab"));
+    let status = status_of(&observed);
+    assert_eq!(
+        (status.ops.as_deref(), status.ops_template.as_deref()),
+        (Some("lab"), Some("first"))
+    );
+    // Nothing else may happen for a long time, so it counts at once.
+    assert_eq!(status.counts.as_ref().unwrap().attached, Some(2));
+    assert_eq!(status.problems.len(), 1, "{:?}", status.problems);
+    assert_eq!(status.problems[0].node, "node1");
+    Arc::make_mut(&mut observed.schedext).status = Some(status.clone());
+    assert_eq!(status_of(&observed), status);
+}
+
+/// The first two nodes run the same foreign scheduler.
+#[test]
+fn a_wrong_name_is_corrected_by_the_majority() {
+    let mut observed = two_nodes([enabled("evil"), enabled("evil")]);
+    let attached = |observed: &mut Observed, nodes: &[&str]| {
+        for node in nodes {
+            let mut pod = pod("one", node, PodState::Running);
+            Arc::make_mut(&mut pod).started = Some(Timestamp::from_second(1000).unwrap());
+            observed.pods.push(pod);
+            observed.kernels.insert((*node).into(), enabled("lab"));
+        }
+        let status = status_of(observed);
+        Arc::make_mut(&mut observed.schedext).status = Some(status.clone());
+        (status.ops.unwrap(), status.counts.unwrap().attached)
+    };
+    assert_eq!(attached(&mut observed, &[]), ("evil".to_owned(), Some(2)));
+    let equal = attached(&mut observed, &["node3", "node4"]);
+    assert_eq!(
+        equal,
+        ("evil".to_owned(), Some(2)),
+        "none has more than half"
+    );
+    let more = attached(&mut observed, &["node5"]);
+    assert_eq!(more, ("lab".to_owned(), Some(3)));
+}
+
+#[test]
+fn a_policy_that_is_not_enforced_blocks_no_roll_out() {
+    let mut observed = two_nodes([enabled("lab"), enabled("lab")]);
+    observed.unenforced_policies = vec!["sked-manager-nodes"];
+    let status = status_of(&observed);
+    assert_eq!(values(&status)[0], "Ready=True/Attached");
+    let live = Arc::make_mut(&mut observed.daemonsets[0]);
+    live.updated = live.desired - 1;
+    let status = status_of(&observed);
+    let values = values(&status);
+    assert!(values[0].starts_with("Ready=False/"), "{values:?}");
+    assert!(
+        values.contains(&"Progressing=True/RollingOut".to_owned()),
+        "{values:?}"
+    );
+    assert!(
+        values.contains(&"Degraded=True/PolicyNotEnforced".to_owned()),
+        "{values:?}"
+    );
+}
+
+#[test]
+fn what_a_kernel_lacks_is_reported_until_it_runs_the_scheduler_after_all() {
+    let mut observed = two_nodes([KernelState::Disabled, enabled("lab")]);
+    for node in ["node1", "node2"] {
+        let gaps = "/sys/kernel/btf/vmlinux is missing: boot a kernel with CONFIG_DEBUG_INFO_BTF=y";
+        observed.kernel_gaps.insert(node.into(), gaps.to_owned());
+    }
+    let late = status_of(&observed).problems[0].message.clone();
+    assert!(
+        late.contains("; also, no scheduler can be loaded"),
+        "{late}"
+    );
+    observed.now = Timestamp::from_second(1001).unwrap();
+    let status = status_of(&observed);
+    let problems = &status.problems;
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert_eq!(
+        (&*problems[0].node, &*problems[0].reason),
+        ("node1", "KernelIncomplete")
+    );
+    assert!(problems[0].message.contains("CONFIG_DEBUG_INFO_BTF"));
+}
+
+#[test]
+fn architectures_with_different_names_prove_nothing() {
+    let mut observed = two_nodes([enabled("lab"), enabled("lab")]);
+    for node in ["node3", "node4"] {
+        let mut pod = pod("one", node, PodState::Running);
+        Arc::make_mut(&mut pod).started = Some(Timestamp::from_second(1000).unwrap());
+        observed.pods.push(pod);
+        observed.kernels.insert(node.into(), enabled("lab_arm"));
+        observed
+            .architectures
+            .insert(node.into(), "arm64".to_owned());
+    }
+    let status = status_of(&observed);
+    assert_eq!(status.counts.unwrap().attached, Some(4));
+    assert_eq!(status.ops_template, None);
 }
 
 #[test]
