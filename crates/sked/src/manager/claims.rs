@@ -13,7 +13,6 @@
 mod debounce;
 mod refused_labels;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,11 +20,10 @@ use futures::StreamExt;
 use futures::stream;
 use http::header;
 use kube::Client;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use sked_plan::Node;
 use sked_plan::assignment::Assignments;
-use sked_plan::check::check_claims;
+use sked_plan::check::{check_claims, isolate};
 use sked_plan::claim::{Claims, LabelWrite, claim};
 use sked_plan::eligibility::{Eligibility, ExclusionReason};
 use tokio::sync::{Notify, watch};
@@ -35,7 +33,7 @@ use crate::error_chain::chain;
 use crate::manager::leadership::Leadership;
 use crate::manager::observe::{NodeView, fleet, node_views};
 use crate::manager::queue::Queue;
-use crate::manager::stores::{Source, Stored, Stores, node_key};
+use crate::manager::stores::{Decoded, Stored, Stores, Watched};
 use crate::manager::write_error::WriteError;
 use crate::stop::Stop;
 
@@ -45,6 +43,9 @@ use refused_labels::RefusedLabels;
 /// How many labels are written concurrently: each write makes the DaemonSet controller process
 /// every DaemonSet.
 const CONCURRENT_WRITES: usize = 8;
+/// How often claims that break rules are confined to the SchedExts concerned: what is left out may
+/// make another rule fail.
+const ISOLATIONS: usize = 5;
 /// The shortest time for which changes are gathered.
 const GATHER: Duration = Duration::from_millis(50);
 /// The longest time for which changes are gathered.
@@ -125,7 +126,8 @@ impl ClaimsLoop {
     }
 
     /// Computes and publishes the claims. Returns the label writes, and when a debounced change takes
-    /// effect. Claims that break a rule are neither published nor written.
+    /// effect. Claims that break a rule are neither published nor written; those of other SchedExts
+    /// are.
     fn compute(&self, debounce: &mut Debounce) -> (Vec<LabelWrite>, Option<Instant>) {
         let mut views = node_views(&self.stores);
         if !self.watches_all_namespaces {
@@ -133,11 +135,19 @@ impl ClaimsLoop {
         }
         let (eligibility, due) = debounce.settle(views, Instant::now());
         let fleet = fleet(&self.stores, eligibility);
-        let claims = claim(&fleet);
-        let violations = check_claims(&fleet, &claims);
+        let mut claims = claim(&fleet);
+        let mut violations = check_claims(&fleet, &claims);
+        for _ in 0..ISOLATIONS {
+            if violations.is_empty() {
+                break;
+            }
+            tracing::error!(?violations, "claims break the rules and are not written");
+            let before = Arc::clone(&self.assignments.borrow());
+            claims = isolate(&fleet, claims, &violations, &before);
+            violations = check_claims(&fleet, &claims);
+        }
         if !violations.is_empty() {
-            tracing::error!(?violations, "not writing claims that break the rules");
-            return (Vec::new(), None);
+            return (Vec::new(), due);
         }
         let Claims {
             assignments,
@@ -218,26 +228,17 @@ impl ClaimsLoop {
             .header(header::CONTENT_TYPE, "application/json-patch+json")
             .body(body.to_string().into_bytes())
             .map_err(|error| WriteError::Api(Box::new(kube::Error::HttpError(error))))?;
-        let response: NodeResponse = match self.leadership.write(self.client.request(request)).await
-        {
-            // The watch reports the deletion shortly.
-            Err(error) if error.status() == Some(404) => return Ok(LabelResult::NodeGone),
-            response => response?,
-        };
-        let Some(before) = self.stores.nodes.get(&node_key(node)) else {
-            return Ok(LabelResult::NodeGone);
-        };
+        let response: Decoded<Node> =
+            match self.leadership.write(self.client.request(request)).await {
+                // The watch reports the deletion shortly.
+                Err(error) if error.status() == Some(404) => return Ok(LabelResult::NodeGone),
+                response => response?,
+            };
         // Stored at once, so that the next round does not write it again.
-        let NodeResponse { metadata } = response;
-        let labels = metadata.labels;
-        self.stores.nodes.put(
-            Source::OwnWrite,
-            &metadata.resource_version,
-            Node {
-                labels,
-                ..Node::clone(&before)
-            },
-        );
+        let version = response.meta.resource_version.unwrap_or_default();
+        if let Some(node) = Node::read(response.raw) {
+            self.stores.nodes.update(&version, node);
+        }
         Ok(LabelResult::Written)
     }
 }
@@ -254,20 +255,6 @@ fn ignore_foreign(view: &mut NodeView) {
 enum LabelResult {
     Written,
     NodeGone,
-}
-
-/// The fields of the API server's response that are stored.
-#[derive(Debug, Deserialize)]
-struct NodeResponse {
-    metadata: ResponseMetadata,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ResponseMetadata {
-    resource_version: String,
-    #[serde(default)]
-    labels: BTreeMap<String, String>,
 }
 
 /// A JSON patch that fails if the label has changed. `/metadata/labels` always exists, because

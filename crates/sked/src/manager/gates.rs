@@ -18,6 +18,7 @@ use sked_plan::{LivePod, ObjectKey};
 use crate::error_chain::chain;
 use crate::manager::leadership::Leadership;
 use crate::manager::observe::{kernel_of, names_for};
+use crate::manager::ownership::is_ours;
 use crate::manager::queue::Queue;
 use crate::manager::stores::{Decoded, Stores, Watched, node_key};
 use crate::manager::worker;
@@ -47,7 +48,7 @@ impl GateWriter {
             Ok(()) => self.queue.succeeded(key),
             Err(error) => match error.retry() {
                 Retry::Never => {}
-                Retry::After(delay) => self.queue.after(key, delay),
+                Retry::Outdated => drop(self.queue.failed(key)),
                 Retry::Backoff => {
                     let again_in = self.queue.failed(key);
                     let error = chain(&error);
@@ -65,6 +66,9 @@ impl GateWriter {
         let Some(node) = &pod.node else {
             return Ok(());
         };
+        if !is_ours(&self.stores, &pod) {
+            return Ok(());
+        }
         let names = names_for(&self.stores, &pod);
         let kernel = kernel_of(&self.stores, node);
         let state = node_state(&pod, &kernel, names.of(&pod));

@@ -5,18 +5,23 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use schedkit_core::KernelRelease;
-use sked_api::SchedExt;
+use sked_api::{SchedExt, label};
 use sked_plan::assignment::Assignments;
 use sked_plan::eligibility::{Eligibility, eligibility};
 use sked_plan::kernel_state::{KernelState, UnknownReason, kernel_state};
 use sked_plan::learned_names::LearnedNames;
-use sked_plan::observed::FailedCreate;
+use sked_plan::observed::{FailedCreate, UnreadableSchedExt};
 use sked_plan::part::{parts, uid};
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed};
 
 use crate::manager::apply::Applier;
 use crate::manager::images::MinKernels;
+use crate::manager::ownership::{is_controlled, is_ours};
+use crate::manager::policies::Unenforced;
+use crate::manager::port_holders::PortHolders;
 use crate::manager::stores::{SchedExtEntry, Stores, Unreadable, node_key};
+
+const ARCHITECTURE: &str = "kubernetes.io/arch";
 
 /// What the stores have about one SchedExt.
 #[derive(Debug)]
@@ -35,6 +40,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) stores: &'a Stores,
     pub(crate) assignments: &'a Assignments,
     pub(crate) min_kernels: &'a MinKernels,
+    pub(crate) unenforced: &'a Unenforced,
+    pub(crate) port_holders: &'a PortHolders,
     pub(crate) applier: &'a Applier,
 }
 
@@ -43,6 +50,8 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
         stores,
         assignments,
         min_kernels,
+        unenforced,
+        port_holders,
         applier,
     } = *sources;
     let seen = stores.schedexts.get(key);
@@ -64,12 +73,11 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
         let uid = Some(uid(&schedext));
         daemonsets.iter().filter(move |live| live.controller == uid)
     };
-    let pods: Vec<_> = ours()
+    let mut pods: Vec<_> = ours()
         .flat_map(|live| stores.pods.group(&live.uid))
         .collect();
-    let nodes = pods.iter().filter_map(|pod| pod.node.clone());
-    let kernels = nodes.map(|node| (node.clone(), kernel_of(stores, &node)));
-    let kernels: BTreeMap<_, _> = kernels.collect();
+    pods.retain(|pod| is_ours(stores, pod));
+    let kernels = by_node(&pods, |node| Some(kernel_of(stores, node)));
     let min_kernels = min_kernels.of(&schedext);
     Observation::Complete(Box::new(Observed {
         releases: match min_kernels.is_empty() {
@@ -77,6 +85,11 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
             false => releases(stores, &kernels),
         },
         min_kernels,
+        architectures: by_node(&pods, |node| label_of(stores, node, ARCHITECTURE)),
+        owner_labels: by_node(&pods, |node| label_of(stores, node, label::OWNER)),
+        unenforced_policies: unenforced.get(),
+        port_holders: by_node(&pods, |node| port_holders.on(node)),
+        kernel_gaps: kernel_gaps(stores, &kernels),
         kernels,
         pods,
         futile: applier.futile_replaces(ours().map(|live| &**live)),
@@ -88,6 +101,37 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
         schedext,
         now: Timestamp::now(),
     }))
+}
+
+/// A value for each node that has one of these pods.
+fn by_node<T>(
+    pods: &[Arc<LivePod>],
+    value: impl Fn(&NodeName) -> Option<T>,
+) -> BTreeMap<NodeName, T> {
+    let nodes = pods.iter().filter_map(|pod| pod.node.as_ref());
+    nodes
+        .filter_map(|node| Some((node.clone(), value(node)?)))
+        .collect()
+}
+
+fn label_of(stores: &Stores, node: &NodeName, label: &str) -> Option<String> {
+    let node = stores.nodes.get(&node_key(node))?;
+    node.labels.get(label).cloned()
+}
+
+/// What those kernels lack that have a trusted report.
+fn kernel_gaps(
+    stores: &Stores,
+    kernels: &BTreeMap<NodeName, KernelState>,
+) -> BTreeMap<NodeName, String> {
+    let known = kernels
+        .iter()
+        .filter(|(_, kernel)| !matches!(kernel, KernelState::Unknown(_)));
+    let gaps = known.filter_map(|(node, _)| {
+        let seen = stores.reports.get(&node_key(node))?;
+        Some((node.clone(), seen.report.kernel_gaps.clone()?))
+    });
+    gaps.collect()
 }
 
 /// The releases of those kernels that have a trusted report.
@@ -108,6 +152,9 @@ fn releases(
 }
 
 pub(crate) fn kernel_of(stores: &Stores, node: &NodeName) -> KernelState {
+    if stores.reports.is_absent() {
+        return KernelState::Unknown(UnknownReason::NotInstalled);
+    }
     let key = node_key(node);
     let Some(known) = stores.nodes.get(&key) else {
         return KernelState::Unknown(UnknownReason::NoReport);
@@ -139,14 +186,11 @@ pub(crate) struct NodeView {
 
 /// The eligibility of all nodes, not debounced; see [`crate::manager::claims`].
 pub(crate) fn node_views(stores: &Stores) -> Vec<NodeView> {
-    let mut names = LearnedNames::default();
-    for live in stores.daemonsets.all() {
-        learn(stores, &live, &mut names);
-    }
     let eligibility = |node: Arc<Node>| {
-        let pods = stores.pods.on(&node.name);
+        let mut pods = stores.pods.on(&node.name);
+        pods.retain(|pod| is_ours(stores, pod));
         let has_pods = !pods.is_empty();
-        let pods = pods.iter().map(|pod| (&**pod, names.of(pod).cloned()));
+        let pods = pods.iter().map(|pod| &**pod);
         NodeView {
             eligibility: eligibility(&kernel_of(stores, &node.name), pods),
             node,
@@ -173,24 +217,49 @@ pub(crate) fn fleet(stores: &Stores, eligibility: BTreeMap<NodeName, Eligibility
         .iter()
         .filter_map(|seen| seen.schedext().cloned())
         .collect();
+    let unreadable = seen.iter().filter_map(|seen| match &**seen {
+        SchedExtEntry::Read { .. } => None,
+        SchedExtEntry::Unreadable(one) => Some(UnreadableSchedExt {
+            uid: one.uid.clone(),
+            key: one.key.clone(),
+        }),
+    });
+    let unreadable = unreadable.collect();
     let needed: HashSet<_> = schedexts
         .iter()
         .flat_map(|schedext| parts(schedext).map(|part| part.key()))
         .collect();
-    let mut daemonsets = stores.daemonsets.all();
-    daemonsets.retain(|live| live.controller.is_some() || needed.contains(&live.key));
+    let daemonsets = stores.daemonsets.all().into_iter();
+    let daemonsets = daemonsets.filter_map(|live| {
+        if is_controlled(stores, &live) {
+            return Some(live);
+        }
+        // It has a name that is needed, and nobody of ours controls it.
+        needed.contains(&live.key).then(|| {
+            Arc::new(LiveDaemonSet {
+                controller: None,
+                ..LiveDaemonSet::clone(&live)
+            })
+        })
+    });
+    let daemonsets = daemonsets.collect();
+    let mut pods = stores.pods.all();
+    pods.retain(|pod| is_ours(stores, pod));
     Fleet {
         schedexts,
+        unreadable,
         daemonsets,
         nodes: stores.nodes.all(),
-        pods: stores.pods.all(),
+        pods,
         eligibility,
     }
 }
 
 /// Those that the SchedExt controls, and those whose names it needs.
 fn daemonsets(stores: &Stores, schedext: &SchedExt) -> Vec<Arc<LiveDaemonSet>> {
+    let namespace = schedext.metadata.namespace.as_ref();
     let mut found = stores.daemonsets.group(&uid(schedext));
+    found.retain(|live| Some(&live.key.namespace) == namespace);
     for part in parts(schedext) {
         if let Some(live) = stores.daemonsets.get(&part.key())
             && !found.iter().any(|known| known.uid == live.uid)

@@ -1,13 +1,17 @@
 //! Starts one watch for each kind and namespace; each fills its store.
 
 mod follow;
+mod restored;
 
 use std::sync::Arc;
 
 use k8s_openapi::NamespaceResourceScope;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client, Resource};
+use sked_api::SchedExt;
+use tokio::sync::watch;
 
+use crate::args::ManagerArgs;
 use crate::manager::cache_health::CacheHealth;
 use crate::manager::stores::{Decoded, Store, Stores, Watched};
 
@@ -15,16 +19,35 @@ use crate::manager::stores::{Decoded, Store, Stores, Watched};
 const PAGE: u32 = 100;
 
 pub(crate) struct Watches {
-    pub(crate) client: Client,
+    client: Client,
     /// Watch only these; an empty list means all namespaces.
-    pub(crate) namespaces: Vec<String>,
+    namespaces: Vec<String>,
     /// The namespace of the node agents. Pods elsewhere are not accepted as agents.
-    pub(crate) agents: String,
-    pub(crate) stores: Arc<Stores>,
-    pub(crate) health: Arc<CacheHealth>,
+    agents: String,
+    stores: Arc<Stores>,
+    health: Arc<CacheHealth>,
+    /// Makes all watches list again.
+    relist: watch::Sender<()>,
 }
 
 impl Watches {
+    pub(crate) fn new(
+        client: Client,
+        args: &ManagerArgs,
+        agents: String,
+        stores: Arc<Stores>,
+        health: Arc<CacheHealth>,
+    ) -> Self {
+        Self {
+            client,
+            namespaces: args.watch_namespaces.clone(),
+            agents,
+            stores,
+            health,
+            relist: watch::Sender::default(),
+        }
+    }
+
     /// Starts all watches; they end with the process.
     ///
     /// DaemonSets are watched without a selector: a DaemonSet without our label may have a name
@@ -58,6 +81,11 @@ impl Watches {
             all().labels(&format!("{key}={value}")),
             |stores| &stores.agents,
         );
+        let schedexts: Api<SchedExt> = match self.namespaces.first() {
+            Some(namespace) => Api::namespaced(self.client.clone(), namespace),
+            None => Api::all(self.client.clone()),
+        };
+        tokio::spawn(restored::observe(schedexts, self.relist.clone()));
     }
 
     fn scopes(&self) -> Vec<Option<&str>> {
@@ -104,8 +132,16 @@ impl Watches {
             namespace: namespace.map(str::to_owned),
         };
         let (stores, health) = (Arc::clone(&self.stores), Arc::clone(&self.health));
+        let mut relist = self.relist.subscribe();
         tokio::spawn(async move {
-            follow::follow(api, config, scope, store(&stores), &health).await;
+            loop {
+                let follow =
+                    follow::follow(api.clone(), config.clone(), &scope, store(&stores), &health);
+                tokio::select! {
+                    () = follow => {}
+                    _ = relist.changed() => store(&stores).forget_versions(),
+                }
+            }
         });
     }
 }

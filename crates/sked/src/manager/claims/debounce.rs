@@ -3,9 +3,10 @@
 //! A report that arrives before the pod's status makes our own scheduler look foreign, and a foreign
 //! scheduler may only be replaced by the next one: neither is a reason to move pods. On a node
 //! without pods of ours nothing has to move, so a foreign scheduler excludes it at once, before a
-//! pod of ours fails there.
+//! pod of ours fails there. A node that had such pods a moment ago is debounced as well: they may
+//! only have lost their DaemonSet, which is created again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use sked_plan::NodeName;
@@ -17,9 +18,13 @@ use crate::manager::observe::NodeView;
 /// How long a change must last.
 const DEBOUNCE: Duration = Duration::from_secs(5);
 
-/// Since when the eligibility of nodes has differed from their labels.
 #[derive(Debug, Default)]
-pub(super) struct Debounce(HashMap<NodeName, (Eligibility, Instant)>);
+pub(super) struct Debounce {
+    /// Since when the eligibility of nodes has differed from their labels.
+    pending: HashMap<NodeName, (Eligibility, Instant)>,
+    /// The nodes that had pods of ours the last time.
+    with_pods: HashSet<NodeName>,
+}
 
 impl Debounce {
     /// The debounced eligibility, and when to call this again. A node whose change is too recent
@@ -29,18 +34,23 @@ impl Debounce {
         seen: impl IntoIterator<Item = NodeView>,
         now: Instant,
     ) -> (BTreeMap<NodeName, Eligibility>, Option<Instant>) {
-        let mut before = std::mem::take(&mut self.0);
+        let mut before = std::mem::take(&mut self.pending);
+        let had_pods = std::mem::take(&mut self.with_pods);
         let mut settled = BTreeMap::new();
         let mut due = None;
         for view in seen {
+            let name = view.node.name.clone();
+            if view.has_pods {
+                self.with_pods.insert(name.clone());
+            }
             let Some(eligibility) = view.eligibility else {
                 continue;
             };
-            let name = view.node.name.clone();
             let labelled = view.node.labels.get(sked_api::label::OWNER);
             let labelled =
                 labelled.is_some_and(|value| value == ExclusionReason::Foreign(None).label_value());
-            let moves_nothing = is_foreign(&eligibility) && !view.has_pods;
+            let has_pods = view.has_pods || had_pods.contains(&name) || before.contains_key(&name);
+            let moves_nothing = is_foreign(&eligibility) && !has_pods;
             if is_foreign(&eligibility) == labelled || moves_nothing || is_unsupported(&eligibility)
             {
                 settled.insert(name, eligibility);
@@ -58,7 +68,7 @@ impl Debounce {
                     settled.insert(name.clone(), Eligibility::Eligible);
                 }
             }
-            self.0.insert(name, (eligibility, since));
+            self.pending.insert(name, (eligibility, since));
         }
         (settled, due)
     }
@@ -128,6 +138,32 @@ mod tests {
             (settled.get(&"node1".into()), due),
             (Some(&foreign()), None)
         );
+    }
+
+    /// `kubectl delete daemonset --cascade=orphan`: the pods go on, and get a new DaemonSet.
+    #[tokio::test]
+    async fn pods_that_lost_their_daemonset_do_not_make_their_node_foreign() {
+        let mut debounce = Debounce::default();
+        let (free, begin) = (node(None), Instant::now());
+        let seen = |has_pods| NodeView {
+            node: Arc::new(free.clone()),
+            eligibility: Some(match has_pods {
+                true => Eligibility::Eligible,
+                false => foreign(),
+            }),
+            has_pods,
+        };
+        for (second, has_pods) in [(0, true), (1, false), (2, false), (3, true), (4, true)] {
+            let now = begin + Duration::from_secs(second);
+            let (settled, _) = debounce.settle([seen(has_pods)], now);
+            let settled = settled.get(&free.name);
+            assert_eq!(settled, Some(&Eligibility::Eligible), "second {second}");
+        }
+        for (second, expected) in [(5, Eligibility::Eligible), (10, foreign())] {
+            let now = begin + Duration::from_secs(second);
+            let (settled, _) = debounce.settle([seen(false)], now);
+            assert_eq!(settled.get(&free.name), Some(&expected), "second {second}");
+        }
     }
 
     #[tokio::test]

@@ -19,6 +19,8 @@ use super::store::Stored;
 pub(crate) trait Watched: Stored + Clone + fmt::Debug {
     /// The Kubernetes kind.
     type Kind: Resource<DynamicType = ()>;
+    /// Whether the manager works without the kind: an earlier version's CRDs lack it.
+    const OPTIONAL: bool = false;
     /// The fields that are deserialized.
     type Raw: DeserializeOwned + Clone + fmt::Debug + Send;
     /// Name, namespace and resource version.

@@ -74,7 +74,7 @@ fn live(mut metadata: MetaFields, spec: &Spec, status: &PodStatus) -> Option<Liv
     let template = metadata.labels.remove(TEMPLATE).unwrap_or_default();
     let mut owners = metadata.owner_references.into_iter();
     let owner = owners.find(|owner| owner.controller == Some(true))?;
-    let container = status.container_statuses.iter().flatten().next();
+    let container = scheduler_container(status);
     (owner.kind == "DaemonSet").then(|| LivePod {
         key,
         daemonset: Uid(owner.uid),
@@ -125,7 +125,7 @@ fn state(spec: &Spec, status: &PodStatus) -> PodState {
         let scheduled = conditions.find(|condition| condition.type_ == "PodScheduled");
         return PodState::Unscheduled(scheduled.and_then(|condition| condition.message.clone()));
     }
-    let Some(container) = status.container_statuses.iter().flatten().next() else {
+    let Some(container) = scheduler_container(status) else {
         return PodState::Starting;
     };
     let now = container.state.as_ref();
@@ -143,6 +143,12 @@ fn state(spec: &Spec, status: &PodStatus) -> PodState {
         },
         _ => PodState::Starting,
     }
+}
+
+/// Others may have added containers to the pod.
+fn scheduler_container(status: &PodStatus) -> Option<&ContainerStatus> {
+    let mut containers = status.container_statuses.iter().flatten();
+    containers.find(|container| container.name == label::CONTAINER)
 }
 
 /// Whether this is kubelet's reason for an ordinary start.
@@ -236,7 +242,9 @@ mod tests {
     #[test]
     fn a_containers_state_is_read_from_kubelets_status() {
         let with = |state, last| {
-            let containers = json!([{"name": "scx", "image": "i", "imageID": "", "ready": false, "restartCount": 3, "state": state, "lastState": last}]);
+            let sidecar = json!({"name": "a-sidecar", "image": "i", "imageID": "", "ready": true, "restartCount": 9,
+                "state": {"running": {}}});
+            let containers = json!([sidecar, {"name": "scx", "image": "i", "imageID": "", "ready": false, "restartCount": 3, "state": state, "lastState": last}]);
             pod(
                 &json!({"nodeName": "n"}),
                 &json!({"phase": "Pending", "containerStatuses": containers}),

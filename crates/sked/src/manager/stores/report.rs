@@ -42,6 +42,7 @@ impl Stored for ReportOfNode {
 impl Watched for ReportOfNode {
     type Kind = SchedExtNode;
     type Raw = RawReport;
+    const OPTIONAL: bool = true;
 
     fn meta(raw: &RawReport) -> ObjectMeta {
         raw.metadata.object_meta()
@@ -71,6 +72,7 @@ fn report(owner: Option<Uid>, status: SchedExtNodeStatus) -> NodeReport {
         switch_all: _,
         nr_rejected: _,
         since,
+        kernel_gaps,
         trouble,
     } = status;
     NodeReport {
@@ -82,6 +84,7 @@ fn report(owner: Option<Uid>, status: SchedExtNodeStatus) -> NodeReport {
         ops: ops.and_then(|ops| ops.parse().ok()),
         enable_seq,
         since: since.map(|MicroTime(since)| since),
+        kernel_gaps,
         trouble,
     }
 }

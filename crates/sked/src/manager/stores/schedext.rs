@@ -35,6 +35,13 @@ pub(crate) struct Unreadable {
 }
 
 impl SchedExtEntry {
+    pub(crate) fn uid(&self) -> &Uid {
+        match self {
+            Self::Read { uid, .. } => uid,
+            Self::Unreadable(unreadable) => &unreadable.uid,
+        }
+    }
+
     pub(crate) fn schedext(&self) -> Option<&Arc<SchedExt>> {
         match self {
             Self::Read { schedext, .. } => Some(schedext),
@@ -90,11 +97,7 @@ impl Stored for SchedExtEntry {
 
     /// Its own uid, by which others refer to it.
     fn groups(&self) -> [Option<&Uid>; 2] {
-        let uid = match self {
-            Self::Read { uid, .. } => uid,
-            Self::Unreadable(unreadable) => &unreadable.uid,
-        };
-        [Some(uid), None]
+        [Some(self.uid()), None]
     }
 
     /// Compares spec, status and deletion.

@@ -2,6 +2,7 @@
 //! change.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use sked_plan::{NodeName, ObjectKey, Uid};
@@ -45,6 +46,7 @@ type Listener<T> = Box<dyn Fn(&Change<T>) + Send + Sync>;
 pub(crate) struct Store<T> {
     inner: RwLock<Inner<T>>,
     listener: OnceLock<Listener<T>>,
+    absent: AtomicBool,
 }
 
 struct Inner<T> {
@@ -68,6 +70,7 @@ impl<T> Default for Store<T> {
         Self {
             inner: RwLock::new(inner),
             listener: OnceLock::new(),
+            absent: AtomicBool::new(false),
         }
     }
 }
@@ -147,6 +150,25 @@ impl<T: Stored> Store<T> {
         let inner = self.read();
         let before = inner.objects.get(key);
         before.is_some_and(|before| version != 0 && version <= before.version)
+    }
+
+    /// Whether the API server does not know the kind.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.absent.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_absent(&self, absent: bool) {
+        self.absent.store(absent, Ordering::Relaxed);
+    }
+
+    /// The API server's data was restored from a backup: whatever it lists is newer than what is
+    /// stored here.
+    pub(crate) fn forget_versions(&self) {
+        let mut inner = self.write();
+        inner
+            .objects
+            .values_mut()
+            .for_each(|entry| entry.version = 0);
     }
 
     pub(crate) fn remove(&self, source: Source, key: &ObjectKey) {
@@ -234,7 +256,7 @@ impl<T: Stored> Inner<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     use super::*;
 
@@ -315,6 +337,20 @@ mod tests {
         store.remove(Source::OwnWrite, &key("a"));
         store.remove(Source::Watch, &key("a"));
         assert_eq!(counted(&counts), [1, 1]);
+    }
+
+    #[test]
+    fn after_a_restored_backup_older_versions_are_stored() {
+        let (store, counts) = observed();
+        store.put(Source::Watch, "90", Thing("a", uid("one")));
+        store.put(Source::Watch, "7", Thing("a", uid("two")));
+        assert_eq!(store.get(&key("a")).unwrap().1, uid("one"));
+        store.forget_versions();
+        assert!(!store.knows(&key("a"), "90"), "it may be another object");
+        store.put(Source::Watch, "7", Thing("a", uid("two")));
+        store.put(Source::Watch, "8", Thing("a", uid("three")));
+        assert_eq!(store.get(&key("a")).unwrap().1, uid("three"));
+        assert_eq!(counted(&counts), [3, 0]);
     }
 
     #[test]

@@ -29,11 +29,11 @@ pub(super) struct Scope {
     pub(super) namespace: Option<String>,
 }
 
-/// Never returns.
+/// Never returns. The caller drops it to begin with a new list.
 pub(super) async fn follow<T: Watched>(
     api: Api<Decoded<T>>,
     config: Config,
-    scope: Scope,
+    scope: &Scope,
     store: &Store<T>,
     health: &CacheHealth,
 ) {
@@ -57,15 +57,20 @@ pub(super) async fn follow<T: Watched>(
                 put(store, decoded);
             }
             Ok(Event::InitDone) => {
+                store.set_absent(false);
                 store.keep_only(&listed, scope.namespace.as_deref());
                 listed = HashSet::new();
                 health.synced(&scope.watch);
             }
             Ok(Event::Apply(decoded)) => put(store, decoded),
             Ok(Event::Delete(decoded)) => store.remove(Source::Watch, &key(&decoded)),
-            Err(watcher::Error::InitialListFailed(error)) => {
-                health.failed(&scope.watch, message(&error));
-            }
+            Err(watcher::Error::InitialListFailed(error)) => match &error {
+                kube::Error::Api(status) if status.code == 404 && T::OPTIONAL => {
+                    store.set_absent(true);
+                    health.absent(&scope.watch, message(&error));
+                }
+                _ => health.failed(&scope.watch, message(&error)),
+            },
             Err(watcher::Error::WatchStartFailed(error)) if !interrupted => {
                 interrupted = true;
                 let message = message(&error);
@@ -89,8 +94,11 @@ fn put<T: Watched>(store: &Store<T>, decoded: Decoded<T>) {
     if store.knows(&key(&decoded), &version) {
         return;
     }
-    if let Some(object) = T::read(decoded.raw) {
-        store.put(Source::Watch, &version, object);
+    let key = key(&decoded);
+    match T::read(decoded.raw) {
+        Some(object) => store.put(Source::Watch, &version, object),
+        // It was ours once: an owner was removed, for example.
+        None => store.remove(Source::Watch, &key),
     }
 }
 
@@ -129,5 +137,32 @@ impl Iterator for WatchBackoff {
 impl kube::runtime::utils::Backoff for WatchBackoff {
     fn reset(&mut self) {
         self.0.succeeded();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use sked_plan::LivePod;
+
+    use super::*;
+
+    fn pod(version: &str, owners: &Value) -> Decoded<LivePod> {
+        let metadata = json!({
+            "name": "a-x", "namespace": "here", "resourceVersion": version,
+            "creationTimestamp": "2026-01-01T00:00:00Z", "ownerReferences": owners,
+        });
+        serde_json::from_value(json!({"metadata": metadata, "spec": {}, "status": {}})).unwrap()
+    }
+
+    /// The garbage collector strips an owner that does not exist from an object with another one.
+    #[test]
+    fn an_object_that_is_not_ours_any_more_leaves_the_store() {
+        let store = Store::<LivePod>::default();
+        let owner = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "a", "uid": "u", "controller": true}]);
+        put(&store, pod("1", &owner));
+        assert_eq!(store.all().len(), 1);
+        put(&store, pod("2", &json!([])));
+        assert_eq!(store.all().len(), 0);
     }
 }
