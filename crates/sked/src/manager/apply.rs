@@ -7,9 +7,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::api::{Api, DeleteParams, PostParams, Preconditions, PropagationPolicy};
 use kube::{Client, core::Request};
+use sked_api::label;
 use sked_plan::daemonset::overlay;
 use sked_plan::fingerprint::{differences, fingerprint};
 use sked_plan::observed::FutileReplace;
@@ -65,6 +67,7 @@ impl Applier {
             let written = match step {
                 PlanStep::Create(desired) => self.create(desired).await,
                 PlanStep::Replace { desired, uid } => self.replace(desired, uid).await,
+                PlanStep::Touch { key, uid, at } => self.touch(key, uid, *at).await,
                 PlanStep::Delete { key, uid } => self.delete(key, uid).await,
             };
             let (attempt, key) = target(step);
@@ -133,6 +136,30 @@ impl Applier {
         let replaced = self.leadership.write(self.client.request(request)).await?;
         self.store_result(&replaced, desired)?;
         tracing::info!(daemonset = key.name, ?differs, "replaced");
+        Ok(true)
+    }
+
+    async fn touch(&self, key: &ObjectKey, uid: &Uid, at: Timestamp) -> Result<bool, WriteError> {
+        let Some(FullObject(mut live)) = self.get(key).await? else {
+            return Ok(false);
+        };
+        if live["metadata"]["uid"] != *uid.0 {
+            return Ok(false);
+        }
+        live["metadata"]["annotations"][label::TOUCHED_AT] = at.to_string().into();
+        let body = serde_json::to_vec(&live).map_err(invalid_json)?;
+        let request = Request::new(Self::path(key));
+        let request = request.replace(&key.name, &PostParams::default(), body);
+        let request = request.map_err(invalid_request)?;
+        let FullObject(touched) = self.leadership.write(self.client.request(request)).await?;
+        if let Ok(live) = LiveDaemonSet::read(&touched) {
+            let version = live.resource_version.clone();
+            self.stores.daemonsets.update(&version, live);
+        }
+        tracing::info!(
+            daemonset = key.name,
+            "touched, because pods wait for nodes of others"
+        );
         Ok(true)
     }
 
@@ -234,6 +261,7 @@ fn target(step: &PlanStep) -> (Attempt, ObjectKey) {
     match step {
         PlanStep::Create(desired) => (Attempt::Create, key_of(desired)),
         PlanStep::Replace { desired, uid: _ } => (Attempt::Replace, key_of(desired)),
+        PlanStep::Touch { key, .. } => (Attempt::Touch, key.clone()),
         PlanStep::Delete { key, uid: _ } => (Attempt::Delete, key.clone()),
     }
 }
@@ -242,6 +270,7 @@ fn verb(attempt: Attempt) -> &'static str {
     match attempt {
         Attempt::Create => "create",
         Attempt::Replace => "replace",
+        Attempt::Touch => "touch",
         Attempt::Delete => "delete",
     }
 }

@@ -39,6 +39,7 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
+    closed: bool,
     ready: VecDeque<ObjectKey>,
     /// The keys in `ready`, with when they were added.
     added: HashMap<ObjectKey, Instant>,
@@ -60,11 +61,23 @@ struct Work {
 }
 
 impl Queue {
-    pub(crate) fn new(metrics: QueueMetrics) -> Self {
+    /// A queue that drops what is added until [`Queue::open`]: a manager that does not lead takes
+    /// nothing out of it.
+    pub(crate) fn closed(metrics: QueueMetrics) -> Self {
+        let state = State {
+            closed: true,
+            ..State::default()
+        };
         Self {
+            state: Mutex::new(state),
             metrics,
             ..Self::default()
         }
+    }
+
+    /// From now on keys are kept. What was dropped is for the caller to add.
+    pub(crate) fn open(&self) {
+        self.state().closed = false;
     }
 
     /// Makes a key ready.
@@ -168,6 +181,9 @@ impl State {
     }
 
     fn make_ready(&mut self, key: &ObjectKey, metrics: &QueueMetrics) {
+        if self.closed {
+            return;
+        }
         let now = Instant::now();
         if let Some(work) = self.working.get_mut(key) {
             if work.added.is_none() {
@@ -186,7 +202,10 @@ impl State {
     }
 
     fn add_later(&mut self, key: &ObjectKey, at: Instant) {
-        if self.added.contains_key(key) || self.due.get(key).is_some_and(|due| *due <= at) {
+        if self.closed
+            || self.added.contains_key(key)
+            || self.due.get(key).is_some_and(|due| *due <= at)
+        {
             return;
         }
         self.forget_later(key);
@@ -235,6 +254,20 @@ mod tests {
             namespace: "here".to_owned(),
             name: name.to_owned(),
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_closed_queue_keeps_nothing() {
+        let queue = Queue::closed(QueueMetrics::default());
+        queue.now(&key("a"));
+        queue.soon(&key("b"), Duration::ZERO);
+        queue.after(&key("c"), Duration::ZERO);
+        assert_eq!(queue.snapshot().depth, 0);
+        queue.open();
+        queue.now(&key("d"));
+        assert_eq!(queue.next().await, key("d"));
+        queue.done(&key("d"));
+        assert!(queue.state().later.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
@@ -301,7 +334,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn metrics_count_as_client_gos_do() {
         let metrics = QueueMetrics::default();
-        let queue = Queue::new(metrics.clone());
+        let queue = Queue::closed(metrics.clone());
+        queue.open();
         queue.now(&key("a"));
         queue.now(&key("a"));
         assert_eq!(metrics.adds.get(), 1, "it was in the queue already");

@@ -4,12 +4,16 @@
 //! Changes by people and by other SchedExts are handled at once. Changes of pods and counters are
 //! gathered for a moment, so that a roll-out over many nodes is not one status write per node.
 
+use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sked_api::label;
+use sked_plan::live_pod::PodState;
 use sked_plan::{LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Uid};
 use tokio::sync::Notify;
 
+use crate::manager::port_holders::is_blocked;
 use crate::manager::queue::Queue;
 use crate::manager::stores::{
     AgentPod, Change, FailedCreateEvent, ReportOfNode, SchedExtEntry, Source, Store, Stored, Stores,
@@ -27,6 +31,8 @@ pub(crate) struct Requeue {
     pub(crate) gates: Arc<Queue>,
     /// Triggers [`crate::manager::images`].
     pub(crate) images: Arc<Notify>,
+    /// Triggers [`crate::manager::port_holders`].
+    pub(crate) ports: Arc<Notify>,
 }
 
 impl Requeue {
@@ -78,8 +84,17 @@ impl Requeue {
         } else {
             self.queue.succeeded(&change.key);
         }
+        if let [Some(old), Some(new)] = [&change.old, &change.new].map(names)
+            && old != new
+        {
+            let daemonsets = self.stores.daemonsets.group(new.0);
+            let pods = daemonsets
+                .iter()
+                .flat_map(|live| self.stores.pods.group(&live.uid));
+            pods.for_each(|pod| self.gates.now(&pod.key));
+        }
         if change.old.is_none() || change.new.is_none() {
-            self.requeue_by_name(&change.key);
+            self.requeue_by_name(&change.key, &[]);
         }
     }
 
@@ -96,15 +111,19 @@ impl Requeue {
             return owners.iter().flatten().for_each(|uid| self.soon(uid));
         }
         self.claims.notify_one();
-        if change.source == Source::OwnWrite {
-            return;
-        }
-        for uid in owners.iter().flatten() {
-            for key in self.keys(uid) {
-                self.queue.now(&key);
+        match change.source {
+            // Another SchedExt may wait for the name, and the watch reports no further change.
+            Source::OwnWrite => {
+                let owners: Vec<&Uid> = owners.iter().flatten().collect();
+                self.requeue_by_name(&change.key, &owners);
+            }
+            Source::Watch => {
+                let owners = owners.iter().flatten();
+                let owners = owners.flat_map(|uid| self.keys(uid));
+                owners.for_each(|key| self.queue.now(&key));
+                self.requeue_by_name(&change.key, &[]);
             }
         }
-        self.requeue_by_name(&change.key);
     }
 
     /// The response to a gate write may contain other changes, which the watch does not report again.
@@ -116,13 +135,17 @@ impl Requeue {
         let place = |pod: &Option<Arc<LivePod>>| {
             let pod = pod.as_ref()?;
             let place = (pod.daemonset.clone(), pod.node.clone(), pod.deleting);
-            Some((place, pod.started, pod.last_exit.is_some()))
+            let ended = pod.last_exit.as_ref().map(|exit| exit.at);
+            Some((place, discriminant(&pod.state), pod.started, ended))
         };
         if place(&change.old) != place(&change.new) {
             self.claims.notify_one();
         }
-        if change.new.is_some() {
+        if let Some(pod) = &change.new {
             self.gates.now(&change.key);
+            if is_blocked(&pod.state) {
+                self.ports.notify_one();
+            }
         }
         if let Some(pod) = change.new.as_ref().or(change.old.as_ref()) {
             self.requeue_controller(&pod.daemonset);
@@ -135,10 +158,21 @@ impl Requeue {
         }
     }
 
-    /// After its own label writes the claims loop runs again by itself.
+    /// After its own label writes the claims loop runs again by itself. A pod that waits for a node
+    /// which others got is a reason to plan its SchedExt.
     fn node(&self, change: &Change<Node>) {
         if change.source == Source::Watch {
             self.claims.notify_one();
+        }
+        let owner = |node: &Option<Arc<Node>>| node.as_ref()?.labels.get(label::OWNER).cloned();
+        if owner(&change.old) != owner(&change.new)
+            && let Some(node) = &change.new
+        {
+            for pod in self.stores.pods.on(&node.name) {
+                if matches!(pod.state, PodState::Unscheduled(_)) {
+                    self.requeue_controller(&pod.daemonset);
+                }
+            }
         }
         let boot = |node: &Option<Arc<Node>>| {
             let node = node.as_ref()?;
@@ -178,15 +212,17 @@ impl Requeue {
     }
 
     /// The SchedExts that may need a DaemonSet of this name: the one of that name, and one whose
-    /// pool would have it.
-    fn requeue_by_name(&self, key: &ObjectKey) {
+    /// pool would have it. Not those with one of the uids in `except`.
+    fn requeue_by_name(&self, key: &ObjectKey, except: &[&Uid]) {
         let ends = key.name.match_indices('-').map(|(end, _)| end);
         for end in ends.chain([key.name.len()]) {
             let schedext = ObjectKey {
                 namespace: key.namespace.clone(),
                 name: key.name[..end].to_owned(),
             };
-            if self.stores.schedexts.get(&schedext).is_some() {
+            if let Some(seen) = self.stores.schedexts.get(&schedext)
+                && !except.contains(&seen.uid())
+            {
                 self.queue.now(&schedext);
             }
         }
@@ -211,6 +247,16 @@ impl Requeue {
     }
 }
 
+/// The names of schedulers that gates depend on.
+fn names(seen: &Option<Arc<SchedExtEntry>>) -> Option<(&Uid, Vec<&Option<String>>)> {
+    let seen = seen.as_ref()?;
+    let status = seen.schedext()?.status.as_ref()?;
+    let pools = status.pools.iter();
+    let pools = pools.flat_map(|pool| [&pool.ops, &pool.ops_template]);
+    let names = pools.chain([&status.ops, &status.ops_template]);
+    Some((seen.uid(), names.collect()))
+}
+
 fn only_the_gate_changed(change: &Change<LivePod>) -> bool {
     let (Some(old), Some(new)) = (&change.old, &change.new) else {
         return false;
@@ -221,4 +267,53 @@ fn only_the_gate_changed(change: &Change<LivePod>) -> bool {
             gate,
             ..LivePod::clone(new)
         }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey {
+            namespace: "here".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// The watch may report the deletion later, when it is no change any more.
+    #[tokio::test]
+    async fn a_name_that_an_own_delete_frees_wakes_who_waits_for_it() {
+        let (stores, queue) = (Arc::<Stores>::default(), Arc::<Queue>::default());
+        let requeue = Requeue {
+            stores: Arc::clone(&stores),
+            queue: Arc::clone(&queue),
+            claims: Arc::default(),
+            gates: Arc::default(),
+            images: Arc::default(),
+            ports: Arc::default(),
+        };
+        for name in ["a", "a-x"] {
+            let metadata =
+                json!({"namespace": "here", "name": name, "uid": format!("uid-of-{name}")});
+            let object = json!({"metadata": metadata, "spec": {"sched": "a:1"}});
+            stores
+                .schedexts
+                .put(Source::Watch, "1", SchedExtEntry::new(object));
+        }
+        let owner = json!({"apiVersion": "sked.schedkit.io/v1", "kind": "SchedExt", "name": "a",
+            "uid": "uid-of-a", "controller": true});
+        let live = LiveDaemonSet::read(&json!({
+            "metadata": {"namespace": "here", "name": "a-x", "uid": "ds", "resourceVersion": "2", "ownerReferences": [owner]},
+            "spec": {"template": {"spec": {"containers": []}}},
+        }));
+        stores.daemonsets.put(Source::Watch, "2", live.unwrap());
+        requeue.listen_to_stores();
+        stores.daemonsets.remove(Source::OwnWrite, &key("a-x"));
+        assert_eq!(queue.snapshot().depth, 1, "not the one that deleted it");
+        assert_eq!(queue.next().await, key("a-x"));
+        stores.daemonsets.remove(Source::Watch, &key("a-x"));
+        assert_eq!(queue.snapshot().depth, 0);
+    }
 }

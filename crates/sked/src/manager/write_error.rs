@@ -27,8 +27,9 @@ pub(crate) enum WriteError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retry {
     Never,
-    /// After this long, however often it failed.
-    After(Duration),
+    /// With a growing delay, and quietly: what was observed is outdated, and the watch delivers the
+    /// change shortly.
+    Outdated,
     /// With a growing delay.
     Backoff,
 }
@@ -73,8 +74,7 @@ impl WriteError {
     pub(crate) fn retry(&self) -> Retry {
         match (self, self.status()) {
             (Self::NotLeader, _) => Retry::Never,
-            // The observed state is outdated: the watch delivers the change shortly.
-            (_, Some(409)) => Retry::After(Duration::from_millis(100)),
+            (_, Some(409)) => Retry::Outdated,
             _ => Retry::Backoff,
         }
     }
@@ -126,7 +126,7 @@ mod tests {
             chain(&conflict),
             "the API server did not accept it: the object has been modified"
         );
-        assert!(matches!(conflict.retry(), Retry::After(_)));
+        assert_eq!(conflict.retry(), Retry::Outdated);
         assert_eq!(response(403, "").retry(), Retry::Backoff);
         assert_eq!(WriteError::NotLeader.retry(), Retry::Never);
         assert_eq!(
