@@ -128,9 +128,13 @@ pub(crate) struct ManagerArgs {
     #[arg(long, value_name = "NAMESPACES", value_delimiter = ',')]
     pub(crate) watch_namespaces: Vec<String>,
 
-    /// Namespace of the node agents.
-    #[arg(long, value_name = "NAMESPACE", default_value = "sked-system")]
-    pub(crate) agent_namespace: String,
+    /// Namespace of the node agents [default: the manager's own, or sked-system outside of a cluster].
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) agent_namespace: Option<String>,
+
+    /// Check that the admission policies restrict the manager's service account.
+    #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) check_policies: bool,
 
     /// Read the minimum kernel of images from their registries, without credentials, and report nodes
     /// with an older kernel. The manager then connects to every registry that a SchedExt names.

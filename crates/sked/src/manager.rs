@@ -17,6 +17,9 @@ mod leadership;
 mod metric_counts;
 mod metrics;
 mod observe;
+mod ownership;
+mod policies;
+mod port_holders;
 mod queue;
 mod requeue;
 mod status_writer;
@@ -34,7 +37,7 @@ use schedkit_image::registry;
 use tokio::sync::{Notify, watch};
 
 use crate::args::ManagerArgs;
-use crate::client::{self, ClientError, FinishedRequest};
+use crate::client::{self, ClientError, Connection, FinishedRequest};
 use crate::listen::ListenError;
 use crate::metrics_server::{self, HttpsOptions, Render, ServeError};
 use crate::probe;
@@ -48,13 +51,19 @@ use gates::GateWriter;
 use images::{ImageReader, MinKernels, RegistriesError, registries};
 use leader::{LeaderElection, LeaderError};
 use leadership::Leadership;
-use metrics::{Metrics, Snapshot};
+use metrics::{Metrics, QueueMetrics, Snapshot};
+use policies::{PolicyCheck, Unenforced};
+use port_holders::{PortHolderSearch, PortHolders};
 use queue::Queue;
 use requeue::Requeue;
 use status_writer::StatusWriter;
-use stores::Stores;
+use stores::{Stored, Stores};
 use watches::Watches;
 
+/// How often everything is processed without a reason.
+const RESYNC: Duration = Duration::from_secs(600);
+/// How long a new leader looks at policies and ports before it starts.
+const FIRST_FINDINGS: Duration = Duration::from_secs(5);
 /// How long writes in progress may take after a stop was requested; kubelet kills after 30 s.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -78,6 +87,7 @@ pub(crate) enum ManagerError {
 /// What the parts of the manager share.
 struct Shared {
     client: Client,
+    agent_namespace: String,
     leadership: Leadership,
     stores: Arc<Stores>,
     queue: Arc<Queue>,
@@ -86,6 +96,7 @@ struct Shared {
     claims_changed: Arc<Notify>,
     gate_queue: Arc<Queue>,
     images_changed: Arc<Notify>,
+    ports_changed: Arc<Notify>,
     /// Set if images are read.
     registry: Option<registry::ClientConfig>,
 }
@@ -110,8 +121,8 @@ async fn run(args: ManagerArgs) -> Result<(), ManagerError> {
     let counted = Arc::clone(&metrics);
     let observer = Arc::new(move |request: &FinishedRequest<'_>| counted.request(request));
     let kubeconfig = args.cluster.kubeconfig.as_deref();
-    let client = client::connect_observed(kubeconfig, observer).await?;
-    let shared = Shared::new(client, metrics, registry, &args);
+    let connection = client::connect_observed(kubeconfig, observer).await?;
+    let shared = Shared::new(connection, metrics, registry, &args);
     shared.watch(&args);
     let (stopper, stop) = stop::pair();
     let work = shared.work(&args, stop);
@@ -144,24 +155,31 @@ async fn run(args: ManagerArgs) -> Result<(), ManagerError> {
 
 impl Shared {
     fn new(
-        client: Client,
+        connection: Connection,
         metrics: Arc<Metrics>,
         registry: Option<registry::ClientConfig>,
         args: &ManagerArgs,
     ) -> Self {
+        let Connection {
+            client,
+            pod_namespace,
+        } = connection;
+        let agents = args.agent_namespace.clone().or(pod_namespace);
         Self {
             client,
+            agent_namespace: agents.unwrap_or_else(|| "sked-system".to_owned()),
             leadership: match args.leader_elect {
                 true => Leadership::none(),
                 false => Leadership::unlimited(),
             },
             stores: Arc::default(),
-            queue: Arc::new(Queue::new(metrics.queue())),
+            queue: Arc::new(Queue::closed(metrics.queue())),
             health: Arc::default(),
             metrics,
             claims_changed: Arc::default(),
-            gate_queue: Arc::default(),
+            gate_queue: Arc::new(Queue::closed(QueueMetrics::default())),
             images_changed: Arc::default(),
+            ports_changed: Arc::default(),
             registry,
         }
     }
@@ -173,16 +191,12 @@ impl Shared {
             claims: Arc::clone(&self.claims_changed),
             gates: Arc::clone(&self.gate_queue),
             images: Arc::clone(&self.images_changed),
+            ports: Arc::clone(&self.ports_changed),
         };
         requeue.listen_to_stores();
-        let watches = Watches {
-            client: self.client.clone(),
-            namespaces: args.watch_namespaces.clone(),
-            agents: args.agent_namespace.clone(),
-            stores: Arc::clone(&self.stores),
-            health: Arc::clone(&self.health),
-        };
-        watches.start();
+        let (stores, health) = (Arc::clone(&self.stores), Arc::clone(&self.health));
+        let agents = self.agent_namespace.clone();
+        Watches::new(self.client.clone(), args, agents, stores, health).start();
     }
 
     /// Waits for the caches and for the leadership, then works until a stop is requested.
@@ -235,6 +249,8 @@ impl Shared {
             queue: Arc::clone(&self.gate_queue),
         });
         let min_kernels = Arc::<MinKernels>::default();
+        let unenforced = Arc::<Unenforced>::default();
+        let port_holders = Arc::<PortHolders>::default();
         let (client, leadership, stores) = self.writer();
         let applier = Applier::new(client, leadership, stores);
         let (client, leadership, stores) = self.writer();
@@ -243,17 +259,91 @@ impl Shared {
             queue: Arc::clone(&self.queue),
             assignments: published,
             min_kernels: Arc::clone(&min_kernels),
+            unenforced: Arc::clone(&unenforced),
+            port_holders: Arc::clone(&port_holders),
             applier,
             status_writer: StatusWriter::new(client, leadership, stores),
             metrics: Arc::clone(&self.metrics),
         });
         let concurrency = args.concurrency;
+        let policies = self.policy_check(args, unenforced);
+        let policies = args.check_policies.then_some(policies);
+        let ports = self.port_holder_search(port_holders);
+        Self::first_findings(policies.as_ref(), &ports).await;
+        self.queue.open();
+        self.gate_queue.open();
         tokio::join!(
+            self.resync(stop.clone()),
+            async {
+                if let Some(policies) = &policies {
+                    policies.run(stop.clone()).await;
+                }
+            },
+            ports.run(stop.clone()),
             self.read_images(min_kernels, stop.clone()),
             claims.run(stop.clone()),
             gates.run(concurrency, stop.clone()),
             controller.run(concurrency, stop.clone()),
         );
+    }
+
+    /// Finds out what statuses have besides the stores, before the first one is written: it would lack
+    /// what the last leader knew, and be corrected a moment later.
+    async fn first_findings(policies: Option<&PolicyCheck>, ports: &PortHolderSearch) {
+        let policies = async {
+            if let Some(policies) = policies {
+                policies.first().await;
+            }
+        };
+        let both = async { tokio::join!(policies, ports.search()) };
+        // An API server that is slow is no reason to do nothing.
+        let _ = tokio::time::timeout(FIRST_FINDINGS, both).await;
+    }
+
+    /// Processes everything now and then: at first because nothing was queued before this manager led,
+    /// later because a watch has listed again, or in case a change was not noticed. Where nothing
+    /// changed, nothing is written.
+    async fn resync(&self, mut stop: Stop) {
+        loop {
+            for seen in self.stores.schedexts.all() {
+                self.queue.now(&seen.key());
+            }
+            for pod in self.stores.pods.all() {
+                self.gate_queue.now(&pod.key);
+            }
+            self.claims_changed.notify_one();
+            self.images_changed.notify_one();
+            tokio::select! {
+                () = tokio::time::sleep(RESYNC) => {}
+                () = self.health.changed() => {}
+                () = stop.requested() => return,
+            }
+        }
+    }
+
+    fn policy_check(&self, args: &ManagerArgs, unenforced: Arc<Unenforced>) -> PolicyCheck {
+        let (client, leadership, stores) = self.writer();
+        PolicyCheck {
+            client,
+            leadership,
+            stores,
+            queue: Arc::clone(&self.queue),
+            metrics: Arc::clone(&self.metrics),
+            unenforced,
+            namespace: args.watch_namespaces.first().cloned(),
+        }
+    }
+
+    fn port_holder_search(&self, holders: Arc<PortHolders>) -> PortHolderSearch {
+        let (client, leadership, stores) = self.writer();
+        PortHolderSearch {
+            client,
+            leadership,
+            stores,
+            queue: Arc::clone(&self.queue),
+            holders,
+            changed: Arc::clone(&self.ports_changed),
+        }
     }
 
     async fn read_images(&self, min_kernels: Arc<MinKernels>, stop: Stop) {
@@ -284,7 +374,7 @@ impl Shared {
         let probes = async {
             let health = Arc::clone(&self.health);
             match probes {
-                Some(listener) => probe::serve(listener, move || health.missing()).await,
+                Some(listener) => probe::serve(listener, move || health.readiness()).await,
                 None => std::future::pending().await,
             }
         };

@@ -18,6 +18,8 @@ use crate::manager::images::MinKernels;
 use crate::manager::metric_counts;
 use crate::manager::metrics::{Metrics, ReconcileResult};
 use crate::manager::observe::{Observation, Sources, observe};
+use crate::manager::policies::Unenforced;
+use crate::manager::port_holders::PortHolders;
 use crate::manager::queue::Queue;
 use crate::manager::requeue::GATHER;
 use crate::manager::status_writer::{StatusWriteError, StatusWriter};
@@ -31,6 +33,8 @@ pub(crate) struct Controller {
     pub(crate) queue: Arc<Queue>,
     pub(crate) assignments: watch::Receiver<Arc<Assignments>>,
     pub(crate) min_kernels: Arc<MinKernels>,
+    pub(crate) unenforced: Arc<Unenforced>,
+    pub(crate) port_holders: Arc<PortHolders>,
     pub(crate) applier: Applier,
     pub(crate) status_writer: StatusWriter,
     pub(crate) metrics: Arc<Metrics>,
@@ -64,6 +68,21 @@ impl Error {
             Self::Apply(error) => error.source.retry(),
             Self::Report(error) => error.source.retry(),
             Self::Violations(_) => Retry::Backoff,
+        }
+    }
+
+    /// For the status.
+    fn outcome(&self) -> Outcome {
+        match self {
+            Self::Apply(error) => Outcome {
+                failure: Some(error.failure()),
+                ..Outcome::default()
+            },
+            Self::Violations(violations) => Outcome {
+                violations: violations.iter().map(ToString::to_string).collect(),
+                ..Outcome::default()
+            },
+            Self::Report(_) => Outcome::default(),
         }
     }
 
@@ -129,19 +148,18 @@ impl Controller {
         };
         let plan = plan(&observed);
         let violations = check_plan(&observed, &plan);
-        if !violations.is_empty() {
-            return Err(Error::Violations(violations));
-        }
-        let failed = match self.applier.apply(&plan.steps).await {
-            Ok(0) => None,
-            // The effect of the writes shows in a moment: waiting for it makes one status write of two.
-            Ok(_) => return Ok(Next::AfterWrite),
-            Err(error) if error.source.retry() == Retry::Backoff => Some(error),
-            Err(error) => return Err(error.into()),
+        let failed = match violations.is_empty() {
+            true => match self.applier.apply(&plan.steps).await {
+                Ok(0) => None,
+                // The effect of the writes shows in a moment: waiting for it makes one status write
+                // of two.
+                Ok(_) => return Ok(Next::AfterWrite),
+                Err(error) if error.source.retry() == Retry::Backoff => Some(Error::Apply(error)),
+                Err(error) => return Err(error.into()),
+            },
+            false => Some(Error::Violations(violations)),
         };
-        let outcome = Outcome {
-            failure: failed.as_ref().map(ApplyError::failure),
-        };
+        let outcome = failed.as_ref().map(Error::outcome).unwrap_or_default();
         let status = status(&observed, &plan, &outcome);
         self.status_writer
             .write_status(&observed.schedext, &status)
@@ -150,7 +168,7 @@ impl Controller {
         self.metrics
             .ejected(key, metric_counts::newly_ejected(before, &status));
         match failed {
-            Some(error) => Err(error.into()),
+            Some(error) => Err(error),
             None => Ok(next(&observed)),
         }
     }
@@ -161,6 +179,8 @@ impl Controller {
             stores: &self.stores,
             assignments: &assignments,
             min_kernels: &self.min_kernels,
+            unenforced: &self.unenforced,
+            port_holders: &self.port_holders,
             applier: &self.applier,
         };
         observe(&sources, key)
@@ -170,9 +190,9 @@ impl Controller {
         let reason = error.reason();
         match error.retry() {
             Retry::Never => tracing::info!(reason, "{}", chain(error)),
-            Retry::After(delay) => {
-                tracing::debug!(reason, "{}", chain(error));
-                self.queue.after(key, delay);
+            Retry::Outdated => {
+                let again_in = self.queue.failed(key);
+                tracing::debug!(reason, ?again_in, "{}", chain(error));
             }
             Retry::Backoff => {
                 let again_in = self.queue.failed(key);

@@ -17,7 +17,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 use sked_plan::ObjectKey;
 
 use crate::client::FinishedRequest;
@@ -61,6 +61,11 @@ struct OfLease {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfPolicy {
+    policy: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfState {
     state: &'static str,
 }
@@ -97,6 +102,7 @@ pub(crate) struct Metrics {
     queue_gauges: QueueGauges,
     requests: RequestMetrics,
     leader: Family<OfLease, Gauge>,
+    policies: Family<OfPolicy, Gauge>,
     schedexts: Family<OfState, Gauge>,
     nodes: Family<OfState, Gauge>,
     nodes_of: Family<OfSchedExt, Gauge>,
@@ -120,50 +126,26 @@ impl Metrics {
     /// The registry appends `_total` to the names of counters.
     pub(crate) fn new() -> Self {
         let mut registry = Registry::default();
-        let results = Family::default();
-        let durations =
-            Family::<OfController, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
-        let leader = Family::default();
-        let schedexts = Family::default();
-        let nodes = Family::default();
-        let nodes_of = Family::default();
-        let ejections = Family::default();
-        registry.register(
+        let results: Family<OfResult, Counter> = register(
+            &mut registry,
             "controller_runtime_reconcile",
             "Reconciliations by result",
-            results.clone(),
         );
+        let durations =
+            Family::<OfController, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
         registry.register(
             "controller_runtime_reconcile_time_seconds",
             "How long reconciliations took",
             durations.clone(),
         );
-        let errors = Family::<OfController, Counter>::default();
-        registry.register(
+        let errors: Family<OfController, Counter> = register(
+            &mut registry,
             "controller_runtime_reconcile_errors",
             "Reconciliations that failed",
-            errors.clone(),
         );
         let (queue, queue_gauges) = queue::register(&mut registry, CONTROLLER);
         let requests = RequestMetrics::register(&mut registry);
         registry.register_collector(Box::new(Process::new()));
-        registry.register(
-            "leader_election_master_status",
-            "Whether this manager is the leader",
-            leader.clone(),
-        );
-        registry.register("sked_schedexts", "SchedExts by state", schedexts.clone());
-        registry.register("sked_nodes", "Nodes by state", nodes.clone());
-        registry.register(
-            "sked_schedext_nodes",
-            "Nodes of a SchedExt by state",
-            nodes_of.clone(),
-        );
-        registry.register(
-            "sked_ejections",
-            "How often a kernel ejected the scheduler",
-            ejections.clone(),
-        );
         for result in [
             ReconcileResult::success,
             ReconcileResult::error,
@@ -172,19 +154,36 @@ impl Metrics {
             drop(results.get_or_create(&of_result(result)));
         }
         Self {
-            registry,
             results,
             errors: errors.get_or_create(&OF_CONTROLLER).clone(),
             durations,
             queue,
             queue_gauges,
             requests,
-            leader,
-            schedexts,
-            nodes,
-            nodes_of,
-            ejections,
+            leader: register(
+                &mut registry,
+                "leader_election_master_status",
+                "Whether this manager is the leader",
+            ),
+            policies: register(
+                &mut registry,
+                "sked_policy_enforced",
+                "Whether an admission policy restricts this manager's account",
+            ),
+            schedexts: register(&mut registry, "sked_schedexts", "SchedExts by state"),
+            nodes: register(&mut registry, "sked_nodes", "Nodes by state"),
+            nodes_of: register(
+                &mut registry,
+                "sked_schedext_nodes",
+                "Nodes of a SchedExt by state",
+            ),
+            ejections: register(
+                &mut registry,
+                "sked_ejections",
+                "How often a kernel ejected the scheduler",
+            ),
             ejected: Mutex::default(),
+            registry,
         }
     }
 
@@ -209,6 +208,11 @@ impl Metrics {
     pub(crate) fn leader(&self, lease: &'static str, is_leader: bool) {
         let lease = OfLease { name: lease };
         self.leader.get_or_create(&lease).set(i64::from(is_leader));
+    }
+
+    pub(crate) fn policy(&self, policy: &'static str, enforced: bool) {
+        let gauge = self.policies.get_or_create(&OfPolicy { policy });
+        gauge.set(i64::from(enforced));
     }
 
     /// This many kernels ejected a SchedExt's scheduler.
@@ -266,6 +270,17 @@ impl Metrics {
 const OF_CONTROLLER: OfController = OfController {
     controller: CONTROLLER,
 };
+
+/// A metric in its initial state.
+fn register<M: Metric + Clone + Default>(
+    registry: &mut Registry,
+    name: &'static str,
+    help: &'static str,
+) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
 
 fn of_result(result: ReconcileResult) -> OfResult {
     OfResult {
