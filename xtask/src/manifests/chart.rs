@@ -18,10 +18,12 @@ const FOLDERS: [&str; 5] = [
 ];
 
 /// Single files.
-const FILES: [&str; 3] = [
+const FILES: [&str; 5] = [
+    "agent/priority_class.yaml",
     "agent/service_account.yaml",
     "grafana/sked.json",
     "manager/metrics_service.yaml",
+    "node-pools/node_pools.yaml",
 ];
 
 /// The copies: of what was just derived where it was, of what people wrote otherwise.

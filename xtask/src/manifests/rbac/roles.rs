@@ -186,7 +186,10 @@ const DAEMONSETS: &[Verb] = &[
     Verb("get", "the whole object, before it is put right"),
     Verb("list", "what there is"),
     Verb("watch", "drift is repaired as soon as it happens"),
-    Verb("create", "a SchedExt and each pool has one"),
+    Verb(
+        "create",
+        "a SchedExt and each pool has one; a dry run checks the admission policy",
+    ),
     Verb(
         "update",
         "to change it, and to take away what others added to its pods",
@@ -199,14 +202,14 @@ const NODES: &[Verb] = &[
     Verb("watch", "nodes come, go and change their labels"),
     Verb(
         "patch",
-        "the owner label; the admission policy allows no other change",
+        "the owner label; the admission policy allows no other change, and a dry run checks that",
     ),
 ];
 
 const PODS: &[Verb] = &[
     Verb(
         "list",
-        "the states of schedulers' containers and why they ended; whether an agent is ready",
+        "the states of schedulers' containers and why they ended; whether an agent is ready; who has the schedulers' host port",
     ),
     Verb("watch", "as soon as it changes"),
 ];
