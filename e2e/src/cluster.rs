@@ -298,7 +298,18 @@ impl Cluster {
 
     /// Starts `sked COMMAND` with this kubeconfig.
     pub fn sked(&self, command: &str, kubeconfig: &Path, args: &[&str]) -> Manager {
-        Manager::start(command, kubeconfig, args, &self.folder)
+        self.sked_by(&[], command, kubeconfig, args)
+    }
+
+    /// The same through another program, such as `ip netns exec NAME`.
+    pub(crate) fn sked_by(
+        &self,
+        launcher: &[&str],
+        command: &str,
+        kubeconfig: &Path,
+        args: &[&str],
+    ) -> Manager {
+        Manager::start(launcher, command, kubeconfig, args, &self.folder)
     }
 
     /// The resource versions of objects (`kind/name`) in this namespace: equal when nobody wrote

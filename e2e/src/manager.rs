@@ -15,11 +15,26 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Starts `sked COMMAND` with this kubeconfig; its log goes into `folder`.
-    pub fn start(command: &str, kubeconfig: &Path, args: &[&str], folder: &Path) -> Self {
+    /// Starts `sked COMMAND` with this kubeconfig, through a launcher if there is one; its log goes
+    /// into `folder`.
+    pub fn start(
+        launcher: &[&str],
+        command: &str,
+        kubeconfig: &Path,
+        args: &[&str],
+        folder: &Path,
+    ) -> Self {
         let port = free_port();
         let log = folder.join(format!("{command}-{port}.log"));
-        let process = Command::new(program::sked())
+        let mut process = match launcher {
+            [] => Command::new(program::sked()),
+            [launcher, more @ ..] => {
+                let mut launched = Command::new(launcher);
+                launched.args(more).arg(program::sked());
+                launched
+            }
+        };
+        let process = process
             .arg(command)
             .arg("--kubeconfig")
             .arg(kubeconfig)

@@ -30,7 +30,9 @@ impl KernelFiles {
         let folder = tempfile::tempdir().unwrap();
         let kernel = folder.path().join("proc/sys/kernel");
         fs::create_dir_all(kernel.join("random")).unwrap();
-        fs::create_dir_all(folder.path().join("sys/kernel")).unwrap();
+        let btf = folder.path().join("sys/kernel/btf");
+        fs::create_dir_all(&btf).unwrap();
+        fs::write(btf.join("vmlinux"), [0x9f, 0xeb, 1, 0, 24, 0, 0, 0]).unwrap();
         fs::write(kernel.join("osrelease"), "6.18.15+deb13-cloud-amd64\n").unwrap();
         fs::write(kernel.join("random/boot_id"), format!("{BOOT}\n")).unwrap();
         let mut kernel = Self {

@@ -87,8 +87,8 @@ fn changes_by_others_are_undone_and_a_restart_by_kubectl_stays() {
             ("/spec/template/spec/containers/1", Value::Null),
         ),
         (
-            r#"[{"op":"add","path":"/spec/template/spec/hostNetwork","value":true}]"#,
-            ("/spec/template/spec/hostNetwork", Value::Null),
+            r#"[{"op":"add","path":"/spec/template/spec/hostIPC","value":true}]"#,
+            ("/spec/template/spec/hostIPC", Value::Null),
         ),
         (
             r#"[{"op":"remove","path":"/metadata/labels/managed-by"}]"#,
@@ -244,10 +244,10 @@ fn a_schedext_that_cannot_be_parsed_is_reported_and_disturbs_no_other() {
 }
 
 /// The CRD without any schema, until it is dropped.
-struct NoSchema<'a>(&'a Cluster);
+pub(crate) struct NoSchema<'a>(&'a Cluster);
 
 impl<'a> NoSchema<'a> {
-    fn apply(cluster: &'a Cluster) -> Self {
+    pub(crate) fn apply(cluster: &'a Cluster) -> Self {
         let mut crd = serde_json::to_value(sked_api::crd::schedext().unwrap()).unwrap();
         crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = json!({
             "type": "object",
@@ -325,6 +325,43 @@ fn what_an_admission_policy_changes_in_our_daemonset_is_left_as_it_is() {
     );
     let policy = "mutatingadmissionpolicybinding,mutatingadmissionpolicy";
     cluster.kubectl(&["delete", policy, "mutator"]);
+}
+
+/// A port of the host keeps a second scheduler off a node. Somebody else's pod may have it.
+#[test]
+fn a_pod_that_has_the_port_is_named() {
+    let cluster = testkit::control_plane();
+    cluster.namespace("port");
+    let nodes = KwokNodes::new(&cluster, "port", 1);
+    let manager = cluster.ready_manager(&["--watch-namespaces=port"]);
+    let port = json!({"containerPort": 16180, "hostPort": 16180, "protocol": "UDP"});
+    cluster.create(&json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "port", "name": "holder"},
+        "spec": {
+            "nodeName": "port-0", "hostNetwork": true,
+            "containers": [{"name": "c", "image": "registry.example/c:1", "ports": [port]}],
+        },
+    }));
+    cluster.schedext("port", "a", &nodes.selecting_spec());
+    let problem = || cluster.field("port", "schedext/a", "/status/problems/0");
+    manager.eventually("the pod is named", || {
+        let problem = problem();
+        let message = problem["message"].as_str().unwrap_or_default();
+        problem["reason"] == "PodPending" && message.contains("port/holder")
+    });
+    cluster.kubectl(&[
+        "delete",
+        "-n",
+        "port",
+        "pod/holder",
+        "--force",
+        "--grace-period=0",
+    ]);
+    manager.eventually("the node has its scheduler", || {
+        cluster.field("port", "schedext/a", "/status/counts/unknown") == 1
+    });
+    manager.eventually("the problem is over", || problem().is_null());
+    manager.stop();
 }
 
 #[test]

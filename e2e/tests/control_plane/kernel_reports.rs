@@ -76,6 +76,7 @@ fn gates_and_status_follow_reports_that_can_be_trusted() {
     fixture.await_condition("lab", "Degraded", "True/Detached");
     fixture.await_gate("one", "False/Detached");
 
+    one_wrong_name_disturbs_one_node(&fixture);
     a_foreign_scheduler_keeps_its_node(&fixture);
     a_kernel_without_sched_ext_is_excluded(&fixture);
     a_kernel_that_is_too_old_for_its_image_is_reported(&fixture);
@@ -84,6 +85,63 @@ fn gates_and_status_follow_reports_that_can_be_trusted() {
         !log.contains("panicked") && !log.contains("break the rules"),
         "{log}"
     );
+}
+
+/// The agent of the first node reports another name than those of the others: a foreign scheduler, or
+/// somebody with its token. Nobody's pod is moved.
+fn one_wrong_name_disturbs_one_node(fixture: &Fixture) {
+    let nodes = &NODES[1..];
+    fixture.report(nodes[0], &json!({"state": "disabled"}));
+    let spec = json!({
+        "sched": "registry.example/scx_lab:1",
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [{"key": "is", "operator": "In", "values": nodes}]}],
+        }}},
+    });
+    fixture.cluster.schedext(NAMESPACE, "fleet", &spec);
+    let uids = || -> Vec<Value> {
+        let pods = nodes.iter().map(|node| fixture.pod(node));
+        pods.map(|pod| pod["metadata"]["uid"].clone()).collect()
+    };
+    fixture.until("every node has a pod", || {
+        uids().iter().all(Value::is_string).then_some(())
+    });
+    let before = uids();
+    fixture.report(nodes[0], &enabled("evil"));
+    fixture.until("the first name is believed", || {
+        let path = "/status/counts/attached";
+        let attached = fixture.cluster.field(NAMESPACE, "schedext/fleet", path);
+        (attached == 1 || attached.is_null()).then_some(())
+    });
+    for node in &nodes[1..] {
+        fixture.report(node, &enabled("lab_1.0"));
+    }
+    let problem = || {
+        fixture
+            .cluster
+            .field(NAMESPACE, "schedext/fleet", "/status/problems/0")
+    };
+    fixture.until("the first node has a problem", || {
+        let problem = problem();
+        (problem["node"] == nodes[0] && problem["reason"] == "ForeignScheduler").then_some(())
+    });
+    // Longer than a change of a node's eligibility is debounced.
+    std::thread::sleep(std::time::Duration::from_secs(8));
+    assert_eq!(uids(), before, "{}", problem());
+    for node in nodes {
+        assert_eq!(fixture.owner(node), Value::Null, "{node}");
+    }
+    assert_eq!(fixture.gate(nodes[1]), "True/Attached");
+    fixture
+        .cluster
+        .kubectl(&["delete", "-n", NAMESPACE, "schedext", "fleet"]);
+    fixture.until("its pods are gone", || {
+        uids().iter().all(Value::is_null).then_some(())
+    });
+    for node in nodes {
+        let args = ["delete", "schedextnode", node, "--ignore-not-found"];
+        fixture.cluster.kubectl(&args);
+    }
 }
 
 /// The node is free again when the foreign scheduler is gone.

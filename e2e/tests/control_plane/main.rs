@@ -13,3 +13,4 @@ mod kernel_reports;
 mod kubernetes;
 mod metrics;
 mod node_agent;
+mod ownership;

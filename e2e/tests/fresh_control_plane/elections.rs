@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::manager::free_port;
 use testkit::{Cluster, Manager};
 
 use crate::install::fixture::installed;
@@ -17,12 +18,15 @@ struct Election<'a> {
 
 impl Election<'_> {
     fn candidate(&self) -> Manager {
+        self.candidate_with(&[])
+    }
+
+    fn candidate_with(&self, more: &[&str]) -> Manager {
         let namespace = self.namespace;
-        self.cluster.ready_manager(&[
-            "--leader-elect",
-            &format!("--leader-election-namespace={namespace}"),
-            &format!("--watch-namespaces={namespace}"),
-        ])
+        let lease = format!("--leader-election-namespace={namespace}");
+        let watched = format!("--watch-namespaces={namespace}");
+        let args = ["--leader-elect", &lease, &watched];
+        self.cluster.ready_manager(&[&args[..], more].concat())
     }
 
     fn leader(&self) -> Manager {
@@ -116,7 +120,21 @@ fn a_leader_that_stops_releases_its_lease() {
     };
     let one = election.leader();
     let first = election.holder();
-    let two = election.candidate();
+    let port = free_port();
+    let two = election.candidate_with(&[
+        &format!("--metrics-bind-address=127.0.0.1:{port}"),
+        "--metrics-secure=false",
+    ]);
+    election.schedext("a:1");
+    one.eventually("the leader works", || election.image() == "a:1");
+    // Nobody takes anything out of the queue of a manager that waits.
+    let metrics = format!("http://127.0.0.1:{port}/metrics");
+    let metrics = ureq::get(&metrics).call().unwrap();
+    let metrics = metrics.into_body().read_to_string().unwrap();
+    let depth = metrics
+        .lines()
+        .find(|line| line.starts_with("workqueue_depth{"));
+    assert!(depth.is_some_and(|line| line.ends_with(" 0")), "{depth:?}");
     one.stop();
     // Empty, or the second was quick. A lease that was not released would name the first for
     // another quarter of a minute.

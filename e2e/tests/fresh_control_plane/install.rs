@@ -8,4 +8,5 @@ mod chart;
 pub(crate) mod fixture;
 mod kustomize;
 mod manager_account;
+mod policies;
 mod uninstall;

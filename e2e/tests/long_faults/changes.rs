@@ -115,6 +115,16 @@ impl Changes {
         all
     }
 
+    /// The specs, for [`Changes::restored`].
+    pub(crate) fn wanted(&self) -> BTreeMap<String, SchedExtSpec> {
+        self.wanted.clone()
+    }
+
+    /// The API server has these specs again.
+    pub(crate) fn restored(&mut self, wanted: BTreeMap<String, SchedExtSpec>) {
+        self.wanted = wanted;
+    }
+
     /// The nodes that are selected: all, by the steady ones.
     pub(crate) async fn nodes(&self) -> Vec<String> {
         let all = self.nodes.list(&ListParams::default()).await.unwrap();

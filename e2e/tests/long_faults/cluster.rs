@@ -27,6 +27,14 @@ use crate::manager::Manager;
 /// The reporting component of our events.
 const AUTHOR: &str = "sked-controller";
 const CONTROLLERS: [&str; 2] = ["kube-controller-manager", "kube-scheduler"];
+/// In the order in which they are started.
+const SERVICES: [&str; 5] = [
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kwok",
+];
 const WATCHED: [&str; 4] = ["schedexts", "daemonsets", "nodes", "pods"];
 
 pub(crate) struct Cluster {
@@ -60,7 +68,7 @@ impl Cluster {
         let (label, value) = lab::kwok::LABEL;
         for number in 0..NODES {
             let name = format!("node-{number}");
-            // kubelets set the last one themselves, and the anti-affinity uses it.
+            // kubelets set the last one themselves.
             let row = (number % 4).to_string();
             let labels = json!({label: value, "row": row, "kubernetes.io/hostname": name});
             let node = json!({"metadata": {"name": name, "labels": labels}});
@@ -133,6 +141,27 @@ impl Cluster {
         });
         let outage = outage.await.unwrap();
         outage.unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Stops everything but the manager, copies etcd's data from one folder of the lab to another
+    /// instead of what is there, and starts everything again. Kubernetes' own parts are restarted
+    /// because they do not notice that versions went back.
+    pub(crate) async fn copy_etcd(&self, from: &str, to: &str) {
+        let [from, to] = [from, to].map(|name| self.file(name));
+        let lab = Arc::clone(&self.lab);
+        let copied = tokio::task::spawn_blocking(move || {
+            for service in SERVICES.iter().rev() {
+                lab.stop_service(service, StopSignal::Kill)?;
+            }
+            if to.exists() {
+                std::fs::remove_dir_all(&to).unwrap();
+            }
+            let copied = Command::new("cp").arg("-a").args([from, to]).status();
+            assert!(copied.unwrap().success());
+            SERVICES.iter().try_for_each(|name| lab.start_service(name))
+        });
+        let copied = copied.await.unwrap();
+        copied.unwrap_or_else(|error| panic!("{error}"));
     }
 
     pub(crate) async fn until(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {

@@ -139,6 +139,33 @@ async fn an_api_server_that_is_stopped_and_started_is_survived() {
     );
 }
 
+/// Resource versions go back, and those that the manager has seen are given to other objects.
+#[tokio::test]
+async fn a_restored_backup_of_etcd_is_noticed() {
+    let cluster = Cluster::up("e2e-faults-restore").await;
+    let (mut changes, recorder) = begin(&cluster).await;
+    // It does not know of versions that go back.
+    drop(recorder);
+    let mut manager = cluster.manager(&cluster.kubeconfig());
+    cluster.until_settled(&changes).await;
+    cluster.until_quiet().await;
+    let backup = changes.wanted();
+    cluster.copy_etcd("etcd", "etcd-backup").await;
+    for _ in 0..50 {
+        changes.one().await;
+    }
+    cluster.until_settled(&changes).await;
+
+    cluster.copy_etcd("etcd-backup", "etcd").await;
+    changes.restored(backup);
+    for _ in 0..5 {
+        changes.one().await;
+    }
+    cluster.until_settled(&changes).await;
+    cluster.until_quiet().await;
+    manager.assert_running();
+}
+
 /// An undisturbed manager brings the cluster to the wanted state; the next one finds nothing to do.
 async fn settles(
     cluster: &Cluster,

@@ -21,7 +21,12 @@ use testkit::{NodeCluster, program};
 fn what_the_kernels_report_reaches_the_cluster() {
     let order = LabSpec {
         nodes: 2,
-        schedulers: vec![Scheduler::ScxLab, Scheduler::ScxBpfland],
+        schedulers: vec![
+            Scheduler::ScxLab,
+            Scheduler::ScxBpfland,
+            Scheduler::ScxLavd,
+            Scheduler::ScxRusty,
+        ],
         ..LabSpec::new("long-kernel-truth", Topology::Cluster, &program::labs())
     };
     let cluster = NodeCluster::boot(order, &program::sked());
@@ -34,13 +39,16 @@ fn what_the_kernels_report_reaches_the_cluster() {
 
     the_later_schedext_never_starts(&cluster);
     a_foreign_scheduler_keeps_its_node(&cluster);
+    another_name_on_one_node_disturbs_no_other(&cluster);
+    a_kubelet_is_slow_to_report(&cluster);
+    a_node_is_not_ready_for_a_while(&cluster);
     agents_are_killed_and_replaced(&cluster);
     a_node_is_made_anew(&cluster);
     a_node_is_rebooted(&cluster);
     the_api_server_is_away(&cluster);
     a_roll_out_stops_at_a_version_that_does_not_attach(&cluster);
     every_end_has_its_reason(&cluster);
-    another_scheduler_attaches(&cluster);
+    other_schedulers_attach(&cluster);
 }
 
 /// Two SchedExts on one node: the later one is conflicted, and nothing of it ever runs.
@@ -87,6 +95,119 @@ fn a_foreign_scheduler_keeps_its_node(cluster: &NodeCluster) {
     cluster.await_condition("lab", "Conflicted", "False/NoConflict");
     cluster.await_attached("lab", 2);
     cluster.await_condition("lab", "Ready", ATTACHED);
+}
+
+/// A foreign scheduler attaches after our container was started, on the node that is rolled first,
+/// and is taken for ours. schedctl would refuse to start one there.
+fn another_name_on_one_node_disturbs_no_other(cluster: &NodeCluster) {
+    cluster.apply_schedext("lab", &spec(&["--fault", "slow-attach", "--after", "60s"]));
+    let new_process = |node: &str| {
+        // The brackets keep the shell that runs it from finding itself.
+        let found = cluster.node(node).shell("pgrep -f 'slow-attac[h]'");
+        let found = found.unwrap().stdout;
+        found.lines().next().map(str::to_owned)
+    };
+    let (wrong, process) = cluster.until("a node has the new pod's scheduler", || {
+        let mut nodes = NODES.into_iter();
+        nodes.find_map(|node| Some((node, new_process(node)?)))
+    });
+    let run = format!("setsid /proc/{process}/exe --name stranger >/dev/null 2>&1 & echo started");
+    cluster.node(wrong).must(&run).unwrap();
+    cluster.until("its kernel runs the foreign one", || {
+        (cluster.ops(wrong)?.starts_with("stranger")).then_some(())
+    });
+    let right = NODES.into_iter().find(|node| *node != wrong).unwrap();
+    let of_right = || {
+        let pods = cluster.scheduler_pods().into_iter();
+        pods.filter(|pod| pod.node == right).collect::<Vec<_>>()
+    };
+    let is_ours = || cluster.ops(right).is_some_and(|ops| ops.starts_with("lab"));
+    cluster.until("the other node runs ours", || {
+        let new = new_process(right).is_some() && of_right().len() == 1;
+        (is_ours() && new).then_some(())
+    });
+    let before = of_right();
+    // Longer than a change of a node's eligibility is debounced.
+    std::thread::sleep(Duration::from_secs(15));
+    assert_eq!(of_right(), before, "its scheduler was moved");
+    assert_eq!(owner(cluster, right), Value::Null);
+    assert!(is_ours());
+    let stop = "pkill -f 'name strange[r]'";
+    cluster.node(wrong).must(stop).unwrap();
+    cluster.apply_schedext("lab", &spec(&[]));
+    cluster.await_attached("lab", 2);
+    cluster.await_condition("lab", "Ready", ATTACHED);
+}
+
+/// The kernel has our scheduler while kubelet has not reported that its container runs.
+fn a_kubelet_is_slow_to_report(cluster: &NodeCluster) {
+    let pods = cluster.scheduler_pods();
+    let old = pods.iter().find(|pod| pod.node == "node1").unwrap();
+    let node = cluster.node("node1");
+    let stop = "old=$(pgrep -x scx_lab); \
+                (until new=$(pgrep -x scx_lab) && [ \"$new\" != \"$old\" ]; do sleep 0.02; done; \
+                pkill -STOP -x kubelet) >/dev/null 2>&1 & echo started";
+    node.must(stop).unwrap();
+    let selector = "--field-selector=spec.nodeName=node1";
+    cluster.kubectl(&["delete", "pod", "-l", "name=lab", selector, "--wait=false"]);
+    cluster.until("its kernel runs the new one", || {
+        let stopped = node.shell("grep -q '^State:.T' /proc/$(pgrep -x kubelet)/status");
+        let attached = cluster.kernel_state("node1") == "enabled";
+        (stopped.unwrap().status == 0 && attached).then_some(())
+    });
+    let new = || {
+        let pods = cluster.scheduler_pods().into_iter();
+        pods.filter(|pod| pod.node == "node1" && pod.uid != old.uid)
+            .collect::<Vec<_>>()
+    };
+    let before = new();
+    // Longer than a change of a node's eligibility is debounced.
+    std::thread::sleep(Duration::from_secs(15));
+    assert_eq!(owner(cluster, "node1"), Value::Null, "taken for foreign");
+    assert_eq!(new(), before);
+    node.must("pkill -CONT -x kubelet").unwrap();
+    cluster.await_condition("lab", "Ready", ATTACHED);
+    assert_eq!(new(), before, "it was replaced");
+}
+
+/// A node whose kubelet is silent is tainted. Its kernel runs what it ran, and its owner stays.
+fn a_node_is_not_ready_for_a_while(cluster: &NodeCluster) {
+    let mut rival = spec(&["--name", "rival"]);
+    rival["tolerations"] = json!([{"operator": "Exists"}]);
+    cluster.apply_schedext("rival", &rival);
+    cluster.await_condition("rival", "Conflicted", "True/OwnedByOther");
+    cluster.until("the nodes have labels", || {
+        owner(cluster, "node1").is_string().then_some(())
+    });
+    let before = owner(cluster, "node1");
+    cluster
+        .node("node1")
+        .must("pkill -STOP -x kubelet")
+        .unwrap();
+    cluster.until("the node is tainted", || {
+        let taints = cluster.field("", "node/node1", "/spec/taints").to_string();
+        taints.contains("unreachable").then_some(())
+    });
+    std::thread::sleep(Duration::from_secs(10));
+    assert_eq!(owner(cluster, "node1"), before);
+    assert_eq!(cluster.ops("node1").as_deref(), Some("lab_1.1.0"));
+    cluster
+        .node("node1")
+        .must("pkill -CONT -x kubelet")
+        .unwrap();
+    cluster.until("the node is ready again", || {
+        let taints = cluster.field("", "node/node1", "/spec/taints");
+        taints.is_null().then_some(())
+    });
+    assert_eq!(owner(cluster, "node1"), before);
+    cluster.kubectl(&["delete", "schedext", "rival"]);
+    cluster.await_attached("lab", 2);
+    cluster.await_condition("lab", "Ready", ATTACHED);
+}
+
+fn owner(cluster: &NodeCluster, node: &str) -> Value {
+    let label = "/metadata/labels/sked.schedkit.io~1owner";
+    cluster.field("", &format!("node/{node}"), label)
 }
 
 /// An agent that is killed or replaced makes nothing unready and restarts nothing.
@@ -182,6 +303,26 @@ fn the_api_server_is_away(cluster: &NodeCluster) {
     let uids =
         |pods: &[SchedulerPod]| -> Vec<_> { pods.iter().map(|pod| pod.uid.clone()).collect() };
     assert_eq!(uids(&now), uids(&before), "no pod was replaced");
+    await_heartbeats(cluster);
+}
+
+/// Kubernetes takes nodes that could not renew their leases for a minute for not ready, and their
+/// pods too: a roll-out would replace such pods outside of its budget.
+fn await_heartbeats(cluster: &NodeCluster) {
+    let renewed = |node: &str| {
+        let lease = cluster.read(&["lease", node, "-n", "kube-node-lease"]);
+        lease["spec"]["renewTime"].as_str().map(str::to_owned)
+    };
+    let before = NODES.map(renewed);
+    cluster.until("both nodes renew their leases", || {
+        let now = NODES.map(renewed);
+        let mut both = now.iter().zip(&before);
+        both.all(|(now, before)| now != before).then_some(())
+    });
+    // The controller looks every five seconds.
+    std::thread::sleep(Duration::from_secs(10));
+    cluster.kubectl(&["wait", "node", "--all", "--for=condition=Ready"]);
+    cluster.kubectl(&["rollout", "status", "daemonset/lab", "--timeout=60s"]);
 }
 
 /// A version that starts and does not attach: the first node shows it, the second keeps what it
@@ -227,13 +368,19 @@ fn every_end_has_its_reason(cluster: &NodeCluster) {
     cluster.await_condition("lab", "Ready", ATTACHED);
 }
 
-/// A scheduler that others wrote.
-fn another_scheduler_attaches(cluster: &NodeCluster) {
-    let sched = "registry.lab:5000/scx_bpfland:latest";
-    cluster.apply_schedext("lab", &json!({"sched": sched, "args": []}));
-    cluster.await_condition("lab", "Ready", ATTACHED);
-    for node in NODES {
-        let ops = cluster.ops(node).unwrap_or_default();
-        assert!(ops.starts_with("bpfland_"), "{node} runs {ops:?}");
+/// Schedulers that others wrote.
+fn other_schedulers_attach(cluster: &NodeCluster) {
+    for scheduler in ["bpfland", "rusty", "lavd"] {
+        let sched = format!("registry.lab:5000/scx_{scheduler}:latest");
+        cluster.apply_schedext("lab", &json!({"sched": sched, "args": []}));
+        cluster.until(&format!("both kernels run {scheduler}"), || {
+            let runs = |node| {
+                cluster
+                    .ops(node)
+                    .is_some_and(|ops| ops.starts_with(scheduler))
+            };
+            NODES.into_iter().all(runs).then_some(())
+        });
+        cluster.await_condition("lab", "Ready", ATTACHED);
     }
 }

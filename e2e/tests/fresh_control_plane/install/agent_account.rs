@@ -230,13 +230,8 @@ fn the_agents_pod_passes_restricted_and_is_not_the_managers() {
     assert!(pod["metadata"]["labels"]["control-plane"].is_null());
     let spec = &pod["spec"];
     assert_eq!(spec["serviceAccountName"], ACCOUNT);
-    for absent in [
-        "hostNetwork",
-        "hostPID",
-        "hostIPC",
-        "hostUsers",
-        "priorityClassName",
-    ] {
+    assert_eq!(spec["priorityClassName"], "sked-node-agent");
+    for absent in ["hostNetwork", "hostPID", "hostIPC", "hostUsers"] {
         assert!(spec[absent].is_null(), "{absent}: {spec:#}");
     }
     let volumes = spec["volumes"].as_array().unwrap();

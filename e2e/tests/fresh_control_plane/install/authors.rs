@@ -7,8 +7,8 @@ use lab::CommandOutput;
 use testkit::Shared;
 
 use super::fixture::{
-    TEAM, User, allowed, apply, bound, bound_to_cluster_role, get, installed, must, rejected, role,
-    schedext,
+    TEAM, User, allowed, apply, bound, bound_to_cluster_role, eventually, get, installed, must,
+    output_of, rejected, role, schedext,
 };
 
 const WRITE: (&str, &str, &str) = ("sked.schedkit.io", "schedexts", "*");
@@ -81,6 +81,35 @@ fn rights_in_one_namespace_do_not_count_in_another() {
     ]);
     let object = schedext("others", "mine", json!({}));
     rejected(&bob().sends("create", &object), "in namespace \"others\"");
+}
+
+/// Off by default: config/node-pools.
+#[test]
+fn a_namespace_can_be_limited_to_its_pool_of_nodes() {
+    let cluster = installed();
+    cluster.namespace("pooled");
+    must(&["label", "namespace", "pooled", "schedkit.io/node-pool=a"]);
+    must(&["apply", "-k", "config/node-pools"]);
+    let create = |name: &str, spec: Value| {
+        let object = schedext("pooled", name, spec);
+        let args = ["create", "--dry-run=server", "-f", "-"];
+        output_of(&cluster.send(&args, &object))
+    };
+    let refused = "may claim only nodes of its pool";
+    eventually("the policy is in force", || {
+        let all = create("all", json!({}));
+        all.stderr.contains(refused).then_some(())
+    });
+    let own = json!({"schedkit.io/node-pool": "a"});
+    let other = json!({"schedkit.io/node-pool": "b"});
+    rejected(&create("other", json!({"nodeSelector": other})), refused);
+    allowed(&create("own", json!({"nodeSelector": own})));
+    let pools = |selector: &Value| json!([{"name": "x", "nodeSelector": selector}]);
+    let escaping = json!({"nodeSelector": own, "pools": pools(&json!({"zone": "z"}))});
+    rejected(&create("escaping", escaping), refused);
+    let both = json!({"nodeSelector": own, "pools": pools(&own)});
+    allowed(&create("both", both));
+    must(&["delete", "-k", "config/node-pools"]);
 }
 
 #[test]

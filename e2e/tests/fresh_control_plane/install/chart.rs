@@ -71,6 +71,7 @@ fn the_chart_passes_lint_and_its_values_are_validated() {
         "--set=image.tag=a b",
         "--set=image.digest=sha256:12",
         "--set=manager.concurrency=-1",
+        "--set=manager.replicas=two",
         "--set=manager.logFormat=xml",
         "--set=agent.logFormat=xml",
         "--set=agent.metrics.podMonitors=true",
@@ -103,6 +104,27 @@ fn the_chart_has_what_config_default_has() {
     for (name, object) in &ours {
         assert_eq!(&chart[name], object, "{name}");
     }
+}
+
+#[test]
+fn several_managers_are_spread_and_have_a_budget() {
+    let cluster = any();
+    let find = |objects: &[Value], kind: &str| {
+        let mut objects = objects.iter();
+        objects.find(|object| object["kind"] == kind).cloned()
+    };
+    let one = rendered(&cluster, &[]);
+    assert_eq!(find(&one, "PodDisruptionBudget"), None);
+    let two = rendered(&cluster, &["--set=manager.replicas=2"]);
+    let budget = find(&two, "PodDisruptionBudget").unwrap();
+    assert_eq!(budget["spec"]["maxUnavailable"], 1);
+    let manager = find(&two, "Deployment").unwrap();
+    assert_eq!(manager["spec"]["replicas"], 2);
+    let labels = &manager["spec"]["template"]["metadata"]["labels"];
+    let selector = &budget["spec"]["selector"]["matchLabels"]["control-plane"];
+    assert_eq!(selector, &labels["control-plane"]);
+    let spread = &manager["spec"]["template"]["spec"]["topologySpreadConstraints"][0];
+    assert_eq!(spread["topologyKey"], "kubernetes.io/hostname");
 }
 
 #[test]
@@ -234,9 +256,13 @@ fn helm_installs_and_uninstalls_and_the_schedexts_stay() {
         0
     );
     assert_eq!(uid(), before);
-    allowed(&install("sked"));
-    assert_eq!(uid(), before);
-    allowed(&helm(&cluster, &out));
+    // The CRDs that stayed are in nobody's way, whatever the next release is called.
+    for release in ["sked", "renamed"] {
+        allowed(&install(release));
+        assert_eq!(uid(), before);
+        let out = ["uninstall", release, "--namespace=elsewhere"];
+        allowed(&helm(&cluster, &out));
+    }
     uninstall();
     must(&["delete", "namespace", "elsewhere", "--wait=false"]);
 }

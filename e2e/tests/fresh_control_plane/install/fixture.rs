@@ -357,7 +357,7 @@ pub(crate) fn run(command: &mut Command) -> CommandOutput {
     output_of(&command.output().unwrap())
 }
 
-fn output_of(output: &std::process::Output) -> CommandOutput {
+pub(crate) fn output_of(output: &std::process::Output) -> CommandOutput {
     CommandOutput {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),

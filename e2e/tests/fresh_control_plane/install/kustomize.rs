@@ -10,13 +10,14 @@ use super::fixture::{
 };
 
 /// Every folder that can be applied by itself.
-const FOLDERS: [&str; 10] = [
+const FOLDERS: [&str; 11] = [
     "agent",
     "crd",
     "default",
     "manager",
     "namespace",
     "network-policy",
+    "node-pools",
     "policy",
     "prometheus",
     "rbac",
@@ -24,7 +25,7 @@ const FOLDERS: [&str; 10] = [
 ];
 
 /// What `kubectl apply -k config/default` installs.
-const INSTALLED: [&str; 29] = [
+const INSTALLED: [&str; 30] = [
     "ClusterRole/sked-manager-role",
     "ClusterRole/sked-metrics-auth-role",
     "ClusterRole/sked-metrics-reader",
@@ -37,6 +38,7 @@ const INSTALLED: [&str; 29] = [
     "CustomResourceDefinition/schedextnodes.sked.schedkit.io",
     "CustomResourceDefinition/schedexts.sked.schedkit.io",
     "Namespace/sked-system",
+    "PriorityClass/sked-node-agent",
     "ValidatingAdmissionPolicy/sked-agent-reports",
     "ValidatingAdmissionPolicy/sked-manager-daemonsets",
     "ValidatingAdmissionPolicy/sked-manager-nodes",

@@ -68,6 +68,7 @@ fn the_account_of_the_manager_is_limited_to_what_it_uses() {
     the_manager_writes_daemonsets_of_schedexts(attacker);
     the_manager_does_not_write_daemonsets_without_a_schedext(attacker);
     no_daemonset_changes_its_owner(attacker);
+    no_daemonset_outlives_its_schedext(attacker);
     the_manager_writes_the_status_and_not_the_spec(attacker);
     rbac_allows_what_is_used_and_no_more(attacker);
 }
@@ -225,6 +226,55 @@ fn no_daemonset_changes_its_owner(attacker: &User) {
         &change(attacker, "mine", &none),
         "whose controlling owner is a SchedExt",
     );
+}
+
+/// The garbage collector deletes a DaemonSet whose SchedExt does not exist, unless something keeps it.
+fn no_daemonset_outlives_its_schedext(attacker: &User) {
+    let kept = json!({"apiVersion": "v1", "kind": "Namespace", "name": ATTACKED, "uid": "0"});
+    let mut lasting = daemonset("lasting", Some("mine"));
+    lasting["metadata"]["ownerReferences"][0]["uid"] = json!("made-up");
+    let owners = lasting["metadata"]["ownerReferences"].as_array_mut();
+    owners.unwrap().push(kept.clone());
+    rejected(
+        &attacker.sends("create", &lasting),
+        "whose one owner is a SchedExt",
+    );
+    let mut lasting = daemonset("lasting", Some("mine"));
+    lasting["metadata"]["finalizers"] = json!(["example.com/keep"]);
+    rejected(
+        &attacker.sends("create", &lasting),
+        "may not add finalizers",
+    );
+
+    // One that exists by now: see no_daemonset_changes_its_owner.
+    let two = json!([reference("mine"), kept]);
+    let owners = json!({"metadata": {"ownerReferences": two}});
+    rejected(&change(attacker, "mine", &owners), "may not add owners");
+    let finalizers = json!({"metadata": {"finalizers": ["example.com/keep"]}});
+    rejected(
+        &change(attacker, "mine", &finalizers),
+        "may not add finalizers",
+    );
+    // What others added stays, and does not stop the manager.
+    let mut shared = get(&["daemonset", "mine", "-n", ATTACKED]);
+    merge_into(&mut shared, &finalizers);
+    apply(&[shared]);
+    allowed(&change(
+        attacker,
+        "mine",
+        &json!({"spec": {"minReadySeconds": 4}}),
+    ));
+    let none = r#"[{"op": "remove", "path": "/metadata/finalizers"}]"#;
+    must(&[
+        "patch",
+        "daemonset",
+        "mine",
+        "-n",
+        ATTACKED,
+        "--type=json",
+        "-p",
+        none,
+    ]);
 }
 
 fn the_manager_writes_the_status_and_not_the_spec(attacker: &User) {

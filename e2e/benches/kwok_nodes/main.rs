@@ -1,26 +1,26 @@
 //! Five thousand nodes that are objects only, twenty SchedExts that overlap, each with two pools:
 //! how long until each node has one scheduler, what it costs, how fast a node that changes its
-//! label moves, and what the anti-affinity term costs the Kubernetes scheduler.
+//! label moves, and what it costs the Kubernetes scheduler that no node gets two: for schedulers'
+//! pods and for those of others.
 //!
 //! `SKED` names the program under test; `FLEET_ONLY` leaves the last of these out.
+
+mod exclusion;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use futures::StreamExt;
-use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::watcher::{self, Event, watcher};
 use serde_json::json;
 use sked_api::label::MANAGED_BY;
 use sked_api::{Pool, SchedExt, SchedExtSpec};
-use sked_plan::daemonset::daemonset;
-use sked_plan::part::parts;
 use testkit::bench::cluster::BenchCluster;
 use testkit::bench::figures::{print, within};
 use testkit::bench::operator::Operator;
@@ -47,7 +47,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     let mut met = true;
     // The longer half, which has nothing of sked in it.
     if std::env::var_os("FLEET_ONLY").is_none() {
-        met &= placement(&cluster).await?;
+        met &= exclusion::measure(&cluster).await?;
     }
     met &= fleet(&cluster).await?;
     Ok(if met {
@@ -82,39 +82,6 @@ fn schedext(number: usize) -> SchedExt {
         ..SchedExtSpec::default()
     };
     SchedExt::new(&format!("scx-{number:02}"), spec)
-}
-
-/// What the anti-affinity term costs: the same DaemonSet on every node, with it and without it.
-async fn placement(cluster: &BenchCluster) -> anyhow::Result<bool> {
-    let all: Api<DaemonSet> = Api::namespaced(cluster.client.clone(), NAMESPACE);
-    let mut everywhere = schedext(0);
-    everywhere.spec.node_selector.clear();
-    everywhere.spec.pools.clear();
-    everywhere.metadata.namespace = Some(NAMESPACE.to_owned());
-    everywhere.metadata.uid = Some("00000000-0000-0000-0000-000000000000".to_owned());
-    for (what, with) in [("with", true), ("without", false)] {
-        let part = parts(&everywhere).next().context("a SchedExt has a part")?;
-        let mut made = daemonset(&part);
-        made.metadata.owner_references = None;
-        let spec = made
-            .spec
-            .as_mut()
-            .and_then(|spec| spec.template.spec.as_mut());
-        if let (false, Some(affinity)) = (with, spec.and_then(|spec| spec.affinity.as_mut())) {
-            affinity.pod_anti_affinity = None;
-        }
-        let begin = Instant::now();
-        all.create(&PostParams::default(), &made).await?;
-        one_pod_each(cluster, NODES).await?;
-        let took = begin.elapsed().as_secs_f64();
-        print(&format!(
-            "{NODES} pods placed {what} the anti-affinity term: {took:.1} s"
-        ))?;
-        cluster.clear(&all).await?;
-        let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), NAMESPACE);
-        cluster.clear(&pods).await?;
-    }
-    Ok(true)
 }
 
 async fn fleet(cluster: &BenchCluster) -> anyhow::Result<bool> {
