@@ -19,7 +19,7 @@ use crate::manager::images::MinKernels;
 use crate::manager::ownership::{is_controlled, is_ours};
 use crate::manager::policies::Unenforced;
 use crate::manager::port_holders::PortHolders;
-use crate::manager::stores::{SchedExtEntry, Stores, Unreadable, node_key};
+use crate::manager::stores::{ReportOfNode, SchedExtEntry, Stores, Unreadable, node_key};
 
 const ARCHITECTURE: &str = "kubernetes.io/arch";
 
@@ -124,13 +124,8 @@ fn kernel_gaps(
     stores: &Stores,
     kernels: &BTreeMap<NodeName, KernelState>,
 ) -> BTreeMap<NodeName, String> {
-    let known = kernels
-        .iter()
-        .filter(|(_, kernel)| !matches!(kernel, KernelState::Unknown(_)));
-    let gaps = known.filter_map(|(node, _)| {
-        let seen = stores.reports.get(&node_key(node))?;
-        Some((node.clone(), seen.report.kernel_gaps.clone()?))
-    });
+    let reports = trusted(stores, kernels);
+    let gaps = reports.filter_map(|(node, seen)| Some((node, seen.report.kernel_gaps.clone()?)));
     gaps.collect()
 }
 
@@ -139,16 +134,23 @@ fn releases(
     stores: &Stores,
     kernels: &BTreeMap<NodeName, KernelState>,
 ) -> BTreeMap<NodeName, KernelRelease> {
+    let reports = trusted(stores, kernels);
+    let releases = reports.filter_map(|(node, seen)| {
+        let release = seen.report.release.as_ref()?.parse().ok()?;
+        Some((node, release))
+    });
+    releases.collect()
+}
+
+/// The reports by which kernels are known.
+fn trusted(
+    stores: &Stores,
+    kernels: &BTreeMap<NodeName, KernelState>,
+) -> impl Iterator<Item = (NodeName, Arc<ReportOfNode>)> {
     let known = kernels
         .iter()
         .filter(|(_, kernel)| !matches!(kernel, KernelState::Unknown(_)));
-    let release = |node: &NodeName| {
-        let seen = stores.reports.get(&node_key(node))?;
-        seen.report.release.as_ref()?.parse().ok()
-    };
-    known
-        .filter_map(|(node, _)| Some((node.clone(), release(node)?)))
-        .collect()
+    known.filter_map(|(node, _)| Some((node.clone(), stores.reports.get(&node_key(node))?)))
 }
 
 pub(crate) fn kernel_of(stores: &Stores, node: &NodeName) -> KernelState {
