@@ -50,10 +50,13 @@ pub(crate) struct Store<T> {
 }
 
 struct Inner<T> {
-    objects: HashMap<ObjectKey, Entry<T>>,
-    groups: HashMap<Uid, BTreeSet<ObjectKey>>,
-    nodes: HashMap<NodeName, BTreeSet<ObjectKey>>,
+    objects: HashMap<Arc<ObjectKey>, Entry<T>>,
+    groups: HashMap<Uid, Members>,
+    nodes: HashMap<NodeName, Members>,
 }
+
+/// By pointer: a set reserves space for eleven elements, and most have one.
+type Members = BTreeSet<Arc<ObjectKey>>;
 
 struct Entry<T> {
     version: u64,
@@ -186,9 +189,12 @@ impl<T: Stored> Store<T> {
     /// Removes what a complete list of one namespace, or of all, does not contain.
     pub(crate) fn keep_only(&self, listed: &HashSet<ObjectKey>, namespace: Option<&str>) {
         let inner = self.read();
-        let within = |key: &&ObjectKey| namespace.is_none_or(|name| key.namespace == name);
+        let within = |key: &&Arc<ObjectKey>| namespace.is_none_or(|name| key.namespace == name);
         let keys = inner.objects.keys().filter(within);
-        let gone: Vec<_> = keys.filter(|key| !listed.contains(key)).cloned().collect();
+        let gone: Vec<_> = keys
+            .filter(|key| !listed.contains(&***key))
+            .cloned()
+            .collect();
         drop(inner);
         for key in gone {
             self.remove(Source::Watch, &key);
@@ -220,13 +226,14 @@ fn number(version: &str) -> u64 {
 impl<T: Stored> Inner<T> {
     fn insert(&mut self, key: ObjectKey, entry: Entry<T>) -> Option<Arc<T>> {
         let old = self.take(&key);
+        let key = Arc::new(key);
         for group in entry.object.groups().into_iter().flatten() {
             let members = self.groups.entry(group.clone()).or_default();
-            members.insert(key.clone());
+            members.insert(Arc::clone(&key));
         }
         if let Some(node) = entry.object.node() {
             let members = self.nodes.entry(node.clone()).or_default();
-            members.insert(key.clone());
+            members.insert(Arc::clone(&key));
         }
         self.objects.insert(key, entry);
         old
