@@ -1,8 +1,8 @@
 //! A container together with the runtime that runs it.
 
-use schedkit_core::ImageRef;
+use schedkit_core::{ImageRef, sanitize};
 use schedkit_runtime::driver::Runtime;
-use schedkit_runtime::{Container, ContainerState};
+use schedkit_runtime::{Container, ContainerState, Ownership};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RuntimeContainer {
@@ -24,12 +24,19 @@ impl RuntimeContainer {
         }
     }
 
+    /// Whether schedctl certainly created it, and so may replace and remove it.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.container.ownership == Ownership::Ours
+    }
+
     /// The scheduler's name: from the label, else from the image, else the container's name.
+    /// Printable.
     pub(crate) fn scheduler(&self) -> String {
         let label = self.container.record.scheduler.clone();
-        label
+        let name = label
             .or_else(|| repository_name(&self.container.image))
-            .unwrap_or_else(|| self.container.name.clone())
+            .unwrap_or_else(|| self.container.name.clone());
+        sanitize::brief(&name)
     }
 }
 

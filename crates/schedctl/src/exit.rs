@@ -10,11 +10,11 @@ pub(crate) enum Exit {
     Failure,
     /// schedctl's containers and the kernel's state differ.
     Discrepancy,
-    /// The trust policy refuses the image.
+    /// The trust policy refuses the image, or what runs already is unverified.
     Refused,
     /// The kernel did not attach the scheduler, or ejected it.
     NotAttached,
-    /// Another scheduler is running.
+    /// Another scheduler is running, or the same one with other arguments or on trial.
     Busy,
     /// The scheduler's own exit code, for `run --attach`.
     Scheduler(u8),

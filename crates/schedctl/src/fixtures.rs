@@ -6,7 +6,7 @@ use schedkit_host::{Fact, KernelSchedExt, SchedExtState};
 use schedkit_image::signature::waive;
 use schedkit_runtime::containerd::PodName;
 use schedkit_runtime::driver::Runtime;
-use schedkit_runtime::{Container, ContainerId, ContainerState, Launch, Record};
+use schedkit_runtime::{Container, ContainerId, ContainerState, Launch, Ownership, Record};
 
 use crate::container::RuntimeContainer;
 use crate::sked::SkedPod;
@@ -34,6 +34,7 @@ pub(crate) fn runtime_container(runtime: Runtime, id: &str, scheduler: &str) -> 
         container: Container {
             id: ContainerId::new(id),
             name: scheduler.to_owned(),
+            ownership: Ownership::Ours,
             record: Record {
                 scheduler: Some(scheduler.to_owned()),
                 ..Record::default()
@@ -52,6 +53,7 @@ pub(crate) fn runtime_container(runtime: Runtime, id: &str, scheduler: &str) -> 
 pub(crate) fn sked_pod(scheduler: &str) -> SkedPod {
     let mut container = runtime_container(Runtime::Containerd, "feedc0ffee012345", "scx");
     container.container.record = Record::default();
+    container.container.ownership = Ownership::Unproven;
     container.container.image = format!("a.example/{scheduler}:1.0");
     SkedPod {
         container,

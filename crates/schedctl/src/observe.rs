@@ -84,8 +84,8 @@ impl Observed {
         assess(kernel, containers, holds_scheduler, None)
     }
 
-    /// Containers that an interrupted run left behind: created or exited, and not the fallback of a
-    /// trial.
+    /// Containers that an interrupted run left behind: certainly schedctl's, created or exited, and not
+    /// the fallback of a trial.
     pub(crate) fn leftovers(&self) -> impl Iterator<Item = &RuntimeContainer> {
         let fallback = self.trial.as_ref().and_then(|trial| trial.before.as_ref());
         self.containers.iter().filter(move |one| {
@@ -93,7 +93,7 @@ impl Observed {
                 one.container.state,
                 ContainerState::Created | ContainerState::Exited(_)
             );
-            stopped && fallback != Some(&one.container.id)
+            stopped && one.is_ours() && fallback != Some(&one.container.id)
         })
     }
 }

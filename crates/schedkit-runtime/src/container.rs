@@ -1,10 +1,11 @@
-//! A container that schedctl created, as a runtime lists it.
+//! A container of schedctl, as a runtime lists it.
 
 use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::ownership::Ownership;
 use crate::record::Record;
 
 /// The id that a runtime gave a container; opaque to us.
@@ -16,7 +17,8 @@ pub struct ContainerId(String);
 pub struct Container {
     pub id: ContainerId,
     pub name: String,
-    /// From its labels.
+    pub ownership: Ownership,
+    /// From its labels; empty unless it is ours.
     pub record: Record,
     /// As the runtime names it.
     pub image: String,

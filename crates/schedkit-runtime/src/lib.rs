@@ -8,13 +8,15 @@
 //!
 //! A [`Driver`] runs containers and reports their state. It does not decide what should run and does
 //! not read the kernel's state: a running container is not yet an attached scheduler. Everything that
-//! a later command must know about a container is in its labels ([`record`]).
+//! a later command must know about a container is in its labels ([`record`]), which are believed only if
+//! the container is ours ([`ownership`]).
 
 pub mod container;
 pub mod containerd;
 pub mod driver;
 pub mod launch;
 mod mounts;
+pub mod ownership;
 pub mod podman;
 pub mod record;
 
@@ -24,5 +26,6 @@ pub use driver::{
     After, Driver, DriverError, OutputChunk, OutputStream, PullProgress, Pulled, Until,
 };
 pub use launch::{Launch, LaunchError};
+pub use ownership::Ownership;
 pub use podman::Podman;
 pub use record::{Record, Trust};

@@ -52,9 +52,11 @@ pub(super) async fn start(
     }
     let mut desired = DesiredScheduler {
         name: found.scheduler().to_owned(),
-        reference: image.to_string(),
+        reference: image.clone(),
         image: None,
         args: request.args.clone(),
+        waiver: request.image.trust.waiver,
+        trial: request.options.trial,
         runtime: session.runtimes.chosen.runtime,
     };
     // `switch` may have to replace an older image of the same tag: only the digest shows that.

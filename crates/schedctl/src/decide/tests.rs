@@ -1,8 +1,7 @@
 //! The decision table of `decide.rs`, row by row.
 
-use jiff::Timestamp;
 use schedkit_host::SchedExtState as KernelState;
-use schedkit_runtime::{Container, ContainerId, ContainerState, ExitCode, Record};
+use schedkit_runtime::{Container, ContainerId, ContainerState, ExitCode, Ownership, Record};
 
 use super::*;
 use crate::fixtures::sked_pod;
@@ -24,15 +23,25 @@ fn kernel(ops: Option<&str>) -> Fact<KernelSchedExt> {
     })
 }
 
+fn digest() -> String {
+    format!("sha256:{}", "a".repeat(64))
+}
+
 fn container(name: &str, state: ContainerState) -> RuntimeContainer {
     RuntimeContainer {
         runtime: Runtime::Podman,
         container: Container {
             id: ContainerId::new(format!("{name}-id")),
             name: format!("schedkit-{name}-1"),
+            ownership: Ownership::Ours,
             record: Record {
                 scheduler: Some(name.to_owned()),
                 requested: Some(format!("example.org/{name}:1")),
+                image: Some(format!("example.org/{name}@{}", digest())),
+                trust: Some(Trust::Verified {
+                    signer: "somebody".to_owned(),
+                    policy: "a fingerprint".to_owned(),
+                }),
                 ..Record::default()
             },
             image: String::new(),
@@ -55,9 +64,11 @@ fn running(name: &str) -> RuntimeContainer {
 fn desired(name: &str) -> DesiredScheduler {
     DesiredScheduler {
         name: name.to_owned(),
-        reference: format!("example.org/{name}:1"),
+        reference: format!("example.org/{name}:1").parse().unwrap(),
         image: None,
         args: Vec::new(),
+        waiver: None,
+        trial: None,
         runtime: Runtime::Podman,
     }
 }
@@ -131,13 +142,153 @@ fn other_arguments_or_another_version_are_a_difference() {
     let text = decide(&observed, &arguments, StartMode::Run).unwrap_err();
     assert!(text.to_string().contains("with no arguments"), "{text}");
     let mut version = desired("scx_a");
-    version.reference = "example.org/scx_a:2".to_owned();
+    version.reference = "example.org/scx_a:2".parse().unwrap();
     let text = decide(&observed, &version, StartMode::Run).unwrap_err();
     assert!(
         text.to_string()
             .contains("with the image example.org/scx_a:1"),
         "{text}"
     );
+}
+
+/// What `run` and `switch` answer if scx_a runs, changed by `change`.
+fn answers(
+    change: impl Fn(&mut Observed, &mut DesiredScheduler),
+) -> [Result<Decision, Refusal>; 2] {
+    [StartMode::Run, StartMode::Switch].map(|mode| {
+        let mut observed = observed(Some("a"), vec![running("scx_a")]);
+        let mut desired = desired("scx_a");
+        change(&mut observed, &mut desired);
+        decide(&observed, &desired, mode)
+    })
+}
+
+fn trial_of(candidate: &str) -> Trial {
+    Trial {
+        scheduler: candidate.to_owned(),
+        runtime: Runtime::Podman,
+        candidate: ContainerId::new(format!("{candidate}-id")),
+        before: None,
+        length: Duration::from_secs(1),
+        until: Timestamp::UNIX_EPOCH,
+        stage: Stage::Starting,
+    }
+}
+
+#[test]
+fn what_runs_unverified_is_not_what_run_was_asked_for() {
+    for (trust, part) in [
+        (
+            Some(Trust::Waived("--allow-unsigned".to_owned())),
+            "--allow-unsigned",
+        ),
+        (None, "no verification is recorded"),
+    ] {
+        let with_trust = |observed: &mut Observed, waiver, desired: &mut DesiredScheduler| {
+            observed.containers[0].container.record.trust = trust.clone();
+            desired.waiver = waiver;
+        };
+        let [run, switch] = answers(|observed, desired| with_trust(observed, None, desired));
+        let refusal = run.unwrap_err();
+        assert!(matches!(refusal, Refusal::Unverified { .. }), "{refusal}");
+        assert!(refusal.to_string().contains(part), "{refusal}");
+        // It verifies the image, and replaces the container.
+        assert!(
+            matches!(
+                switch,
+                Ok(Decision::Start {
+                    replaces: Some(_),
+                    ..
+                })
+            ),
+            "{switch:?}"
+        );
+        for waived in answers(|observed, desired| with_trust(observed, Some("flag"), desired)) {
+            assert!(matches!(waived, Ok(Decision::AlreadyRuns(_))), "{waived:?}");
+        }
+    }
+}
+
+#[test]
+fn what_runs_on_trial_is_what_was_asked_for_only_with_trial() {
+    let minute = Some(Duration::from_secs(60));
+    for answer in answers(|observed, _| observed.trial = Some(trial_of("scx_a"))) {
+        assert!(matches!(answer, Err(Refusal::OnTrial { .. })), "{answer:?}");
+    }
+    for answer in answers(|observed, desired| {
+        observed.trial = Some(trial_of("scx_a"));
+        desired.trial = minute;
+    }) {
+        let Ok(Decision::AlreadyRuns(running)) = answer else {
+            panic!("{answer:?}");
+        };
+        assert_eq!(running.trial_until, Some(Timestamp::UNIX_EPOCH));
+    }
+    for answer in answers(|observed, desired| {
+        observed.trial = Some(trial_of("scx_b"));
+        desired.trial = minute;
+    }) {
+        assert!(matches!(answer, Err(Refusal::OnTrial { .. })), "{answer:?}");
+    }
+    for answer in answers(|_, desired| desired.trial = minute) {
+        assert!(
+            matches!(answer, Err(Refusal::NotOnTrial { .. })),
+            "{answer:?}"
+        );
+    }
+}
+
+#[test]
+fn a_digest_in_the_request_is_compared_with_what_runs() {
+    let by = |digest: String| {
+        move |_: &mut Observed, desired: &mut DesiredScheduler| {
+            desired.reference = format!("example.org/scx_a@{digest}").parse().unwrap();
+        }
+    };
+    for same in answers(by(digest())) {
+        assert!(matches!(same, Ok(Decision::AlreadyRuns(_))), "{same:?}");
+    }
+    let [run, switch] = answers(by(digest().replace("aaaa", "bbbb")));
+    assert!(matches!(run, Err(Refusal::OtherVariant { .. })), "{run:?}");
+    assert!(matches!(switch, Ok(Decision::Start { .. })), "{switch:?}");
+}
+
+/// Of an older schedctl, or of somebody else.
+#[test]
+fn a_container_that_is_not_certainly_ours_is_never_replaced_or_removed() {
+    let unproven = |observed: &mut Observed| {
+        observed.containers[0].container.ownership = Ownership::Unproven;
+    };
+    let [run, switch] = answers(|observed, _| unproven(observed));
+    assert!(matches!(run, Err(Refusal::UnknownTrust { .. })), "{run:?}");
+    assert!(
+        matches!(switch, Err(Refusal::Unproven { .. })),
+        "{switch:?}"
+    );
+    // Not attached.
+    let refused = answers(|observed, desired| {
+        unproven(observed);
+        observed.kernel = kernel(None);
+        desired.waiver = Some("flag");
+    });
+    for answer in refused {
+        assert!(
+            matches!(answer, Err(Refusal::Unproven { .. })),
+            "{answer:?}"
+        );
+    }
+    let exited = ContainerState::Exited(ExitCode(0));
+    for answer in answers(|observed, _| {
+        unproven(observed);
+        observed.containers[0].container.state = exited.clone();
+        observed.kernel = kernel(None);
+    }) {
+        let start = Decision::Start {
+            leftovers: Vec::new(),
+            replaces: None,
+        };
+        assert_eq!(answer, Ok(start));
+    }
 }
 
 #[test]
@@ -208,15 +359,7 @@ fn several_containers_another_runtime_and_a_trial_are_refusals() {
     let other = observed(Some("a"), vec![other]);
     assert!(refusal(&other, StartMode::Switch).contains("`--driver containerd`"));
     let mut trial = observed(Some("b"), vec![running("scx_b")]);
-    trial.trial = Some(Trial {
-        scheduler: "scx_b".to_owned(),
-        runtime: Runtime::Podman,
-        candidate: ContainerId::new("scx_b-id"),
-        before: None,
-        length: std::time::Duration::from_secs(1),
-        until: Timestamp::UNIX_EPOCH,
-        stage: Stage::Starting,
-    });
+    trial.trial = Some(trial_of("scx_b"));
     assert!(refusal(&trial, StartMode::Switch).starts_with("scx_b is on trial"));
 }
 
@@ -239,13 +382,8 @@ fn the_fallback_of_a_trial_is_not_a_leftover() {
     );
     assert_eq!(observed.leftovers().count(), 1);
     observed.trial = Some(Trial {
-        scheduler: "scx_b".to_owned(),
-        runtime: Runtime::Podman,
-        candidate: ContainerId::new("scx_b-id"),
         before: Some(ContainerId::new("old-id")),
-        length: std::time::Duration::from_secs(1),
-        until: Timestamp::UNIX_EPOCH,
-        stage: Stage::Starting,
+        ..trial_of("scx_b")
     });
     assert_eq!(observed.leftovers().count(), 0);
 }

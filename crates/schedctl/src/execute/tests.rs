@@ -243,6 +243,7 @@ fn container(id: &str) -> Container {
     Container {
         id: ContainerId::new(id),
         name: name.to_owned(),
+        ownership: schedkit_runtime::Ownership::Ours,
         record: schedkit_runtime::Record::default(),
         image: format!("x.example/{name}"),
         image_id: None,

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use schedkit_runtime::driver::Runtime;
-use schedkit_runtime::{Container, ContainerState};
+use schedkit_runtime::{Container, ContainerState, Ownership};
 use serde::Serialize;
 
 use super::trust_basis::TrustBasis;
@@ -20,6 +20,8 @@ pub(super) struct SchedulerDocument {
     pub(super) started_at: Option<Timestamp>,
     pub(super) driver: Runtime,
     pub(super) container_name: String,
+    /// Whether that is certain. Otherwise its labels are not believed.
+    created_by_schedctl: bool,
     /// As requested, before it was resolved to a digest.
     reference: Option<String>,
     pub(super) args: Vec<String>,
@@ -41,6 +43,7 @@ impl From<&RuntimeContainer> for SchedulerDocument {
         let Container {
             id,
             name,
+            ownership,
             record,
             image,
             image_id,
@@ -61,6 +64,7 @@ impl From<&RuntimeContainer> for SchedulerDocument {
             started_at,
             driver: found.runtime,
             container_name: name.clone(),
+            created_by_schedctl: *ownership == Ownership::Ours,
             reference: record.requested.clone(),
             args: record.args.clone(),
             trust: record.trust.as_ref().into(),

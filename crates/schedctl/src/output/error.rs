@@ -33,6 +33,7 @@ impl ErrorDocument {
         }
         let exit = match error.downcast_ref::<Refusal>() {
             None if error.is::<UntrustedImage>() => Exit::Refused,
+            Some(Refusal::Unverified { .. } | Refusal::UnknownTrust { .. }) => Exit::Refused,
             None | Some(Refusal::UnknownKernelState(_)) => Exit::Failure,
             Some(_) => Exit::Busy,
         };

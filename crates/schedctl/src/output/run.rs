@@ -73,7 +73,7 @@ impl RunResult {
             attach_ms: None,
             replaced: None,
             gap_ms: None,
-            trial_until: None,
+            trial_until: running.trial_until,
         }
     }
 

@@ -46,6 +46,7 @@ pub(crate) fn assess<'a>(
         [only] => with_one(&kernel, only, holds_scheduler),
         several => with_several(&kernel, several),
     };
+    assessment.warnings.extend(messages::unproven(&live));
     assessment.warnings.extend(messages::leftovers(&leftovers));
     Ok(assessment)
 }

@@ -145,6 +145,19 @@ pub(super) fn not_attached<'a>(
     })
 }
 
+/// One message for each container that runs and is not certainly schedctl's.
+pub(super) fn unproven(live: &[&RuntimeContainer]) -> impl Iterator<Item = String> {
+    let unproven = live.iter().filter(|one| !one.is_ours());
+    unproven.take(MAX_NAMED).map(|one| {
+        format!(
+            "{} was created by an older schedctl or by somebody else: whether its image was \
+             verified is unknown, and nothing but {}",
+            container_text(one),
+            stop_hint(one)
+        )
+    })
+}
+
 pub(super) fn leftovers(left: &[&RuntimeContainer]) -> Option<String> {
     match left {
         [] => None,

@@ -45,7 +45,7 @@ pub(super) async fn create(
     let (lease, leased) = Lease::take(session, LEASE).await?;
     let container = Container {
         id: id.clone(),
-        labels: launch.labels().into_iter().collect(),
+        labels: launch.labels(&id, &image.to_string()).into_iter().collect(),
         image: image.to_string(),
         runtime: Some(runtime(root)),
         spec: Some(spec),

@@ -24,6 +24,7 @@ use super::listing;
 use super::session::{self, Session};
 use crate::container::{Container, ContainerId};
 use crate::driver::DriverError;
+use crate::ownership::Ownership;
 use crate::record::Record;
 
 const NAMESPACE: &str = "k8s.io";
@@ -84,6 +85,8 @@ pub async fn pod_containers(
         let state = listing::state(task, |pid| listing::started(Path::new("/proc"), pid));
         let container = Container {
             name: query.container.to_owned(),
+            // sked's, and so never schedctl's to change.
+            ownership: Ownership::Unproven,
             record: Record::default(),
             image: image(&container),
             image_id: None,

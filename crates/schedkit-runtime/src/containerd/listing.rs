@@ -13,6 +13,7 @@ use super::api::tasks::ListTasksRequest;
 use super::session::Session;
 use crate::container::{Container, ContainerId, ContainerState, ExitCode};
 use crate::driver::DriverError;
+use crate::ownership::{Described, Ownership};
 use crate::record::Record;
 
 /// USER_HZ, the unit of process times in `/proc`.
@@ -49,13 +50,25 @@ pub(super) async fn list(
     Ok(containers.into_iter().map(join).collect())
 }
 
-/// `proc` is the `/proc` of the host.
+/// `proc` is the `/proc` of the host. Every container in our namespace is schedctl's; those of the
+/// older one have no labels.
 pub(super) fn container(from: ApiContainer, task: Option<Process>, proc: &Path) -> Container {
     let labels: BTreeMap<_, _> = from.labels.into_iter().collect();
+    let described = Described {
+        name: &from.id,
+        image: &from.image,
+        image_hash: Some(from.image.as_str()).filter(|image| image.contains('@')),
+        labels: &labels,
+    };
+    let ownership = described.ownership().unwrap_or(Ownership::Unproven);
     Container {
         name: from.id.clone(),
         id: ContainerId::new(from.id),
-        record: Record::from_labels(&labels),
+        ownership,
+        record: match ownership {
+            Ownership::Ours => Record::from_labels(&labels),
+            Ownership::Unproven => Record::default(),
+        },
         image: from.image,
         image_id: None,
         state: state(task, |pid| started(proc, pid)),
@@ -109,6 +122,34 @@ fn parse_started(stat: &str, boot: &str) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_count_only_where_they_name_the_container_and_its_image() {
+        let launch = crate::record::tests::launch("scx_lab", Vec::new(), "asked");
+        let (id, image) = (
+            "schedkit-scx_lab-0a1b2c3d",
+            launch.image().image().to_string(),
+        );
+        let listed = |id: &str, image: &str, labels: BTreeMap<String, String>| {
+            let from = ApiContainer {
+                id: id.to_owned(),
+                image: image.to_owned(),
+                labels: labels.into_iter().collect(),
+                ..ApiContainer::default()
+            };
+            let listed = container(from, None, Path::new("/none"));
+            (listed.ownership, listed.record.scheduler)
+        };
+        let labels = launch.labels(id, &image);
+        let ours = (Ownership::Ours, Some("scx_lab".to_owned()));
+        assert_eq!(listed(id, &image, labels.clone()), ours);
+        let unproven = (Ownership::Unproven, None);
+        assert_eq!(listed("scx_lab", &image, labels.clone()), unproven);
+        // `ctr run` gives a container the labels of its image, which cannot have its own digest.
+        let forged = launch.labels(id, "a.b/c:1");
+        assert_eq!(listed(id, "a.b/c:1", forged), unproven);
+        assert_eq!(listed(id, &image, BTreeMap::new()), unproven);
+    }
 
     #[test]
     fn every_task_status_has_a_state() {

@@ -37,7 +37,7 @@ impl Podman {
         let command = stored.command(image, launch.args())?;
         let mounts = mounts::prepare(Path::new("/"))?;
         let name = spec::name(launch.scheduler(), random());
-        let spec = spec::spec(&name, launch, &stored.id, &command, &mounts);
+        let spec = spec::spec(&name, launch, &stored, &command, &mounts);
         let target = Target::new(&["containers", "create"]);
         let request = ApiRequest::new(attempt, Method::POST, target).json(&spec);
         let response = self.client.send(request).await?.accepted()?;

@@ -22,6 +22,7 @@ use super::response::{ApiResponse, refused};
 use super::target::Target;
 use crate::container::{ContainerId, ContainerState};
 use crate::driver::{After, DriverError};
+use crate::ownership::Ownership;
 
 /// For Podman to notice the exit, through the process that monitors the container.
 const EXIT_NOTICE: Duration = Duration::from_secs(10);
@@ -53,8 +54,9 @@ impl Podman {
         after: After,
     ) -> Result<(), DriverError> {
         let ended = async {
+            let inspected = self.inspect(id).await?;
             // libpod refuses to stop a container that does not run.
-            if let ContainerState::Running { pid, .. } = self.inspect(id).await?.state {
+            if let ContainerState::Running { pid, .. } = inspected.state {
                 match self.terminate(id, pid, grace).await {
                     Termination::Exited => self.wait_until_stopped(id).await?,
                     Termination::StillRunning => self.stop(id, Duration::ZERO).await?,
@@ -63,7 +65,7 @@ impl Podman {
             }
             match after {
                 After::Keep => Ok(()),
-                After::Remove => self.remove(id).await,
+                After::Remove => self.remove(id, inspected.ownership).await,
             }
         };
         match ended.await {
@@ -120,9 +122,17 @@ impl Podman {
         self.client.send(request).await?.accepted_or_done()
     }
 
-    async fn remove(&self, id: &ContainerId) -> Result<(), DriverError> {
-        let target = Target::new(&["containers", id.as_str()]);
-        let target = target.with("force", "true").with("v", "true");
+    /// With force, and with its volumes, only if the container is certainly ours: otherwise Podman
+    /// refuses if it was started again meanwhile, or is paused.
+    async fn remove(
+        &self,
+        id: &ContainerId,
+        ownership: Option<Ownership>,
+    ) -> Result<(), DriverError> {
+        let mut target = Target::new(&["containers", id.as_str()]);
+        if ownership == Some(Ownership::Ours) {
+            target = target.with("force", "true").with("v", "true");
+        }
         let request = ApiRequest::new(format!("remove {}", id.short()), Method::DELETE, target);
         let response = self.client.send(request.about(id)).await?.accepted()?;
         if response.body.is_empty() {

@@ -1,11 +1,14 @@
 //! An image in Podman's store, and the command that it runs. Pure.
 
+use std::collections::BTreeMap;
+
 use schedkit_core::sanitize::brief;
 use schedkit_core::{Digest, PinnedRef};
 use schedkit_image::registry::Platform;
 use serde::Deserialize;
 
 use crate::driver::DriverError;
+use crate::record;
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -19,6 +22,8 @@ pub(super) struct StoredImage {
     os: String,
     #[serde(default)]
     config: Option<ImageConfig>,
+    #[serde(default)]
+    labels: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -42,6 +47,13 @@ impl StoredImage {
         let digests = self.repo_digests.as_deref().unwrap_or_default();
         let mut digests = digests.iter().filter_map(|name| name.split_once('@'));
         digests.any(|(_, one)| one == digest)
+    }
+
+    /// Its labels that only schedctl may set. Podman would give them to the container.
+    pub(super) fn reserved_labels(&self) -> impl Iterator<Item = &str> {
+        let keys = self.labels.iter().flat_map(BTreeMap::keys);
+        keys.map(String::as_str)
+            .filter(|key| record::is_reserved(key))
     }
 
     /// Fails when the image is for another machine.

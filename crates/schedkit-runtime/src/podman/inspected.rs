@@ -1,11 +1,13 @@
 //! Parses Podman's description of one container. Pure.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use super::listing;
 use crate::container::ContainerState;
+use crate::ownership::{Described, Ownership};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Inspected {
@@ -13,6 +15,8 @@ pub(super) struct Inspected {
     /// Written by the OCI runtime after it created the process and before the process runs. Unlike the
     /// start time, it exists before the first output of the process.
     pub(super) pid_file: Option<PathBuf>,
+    /// `None` if it is not a container of schedctl.
+    pub(super) ownership: Option<Ownership>,
 }
 
 #[derive(Deserialize)]
@@ -21,6 +25,21 @@ struct Document {
     state: DocumentState,
     #[serde(default)]
     pid_file: PathBuf,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    image: String,
+    #[serde(default)]
+    image_name: String,
+    #[serde(default)]
+    config: DocumentConfig,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct DocumentConfig {
+    #[serde(default)]
+    labels: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Deserialize)]
@@ -37,7 +56,21 @@ struct DocumentState {
 
 /// Parses the response to `containers/ID/json`.
 pub(super) fn parse(text: &str) -> Result<Inspected, serde_json::Error> {
-    let Document { state, pid_file } = serde_json::from_str(text)?;
+    let Document {
+        state,
+        pid_file,
+        name,
+        image,
+        image_name,
+        config,
+    } = serde_json::from_str(text)?;
+    let described = Described {
+        name: &name,
+        image: &image_name,
+        image_hash: Some(image.as_str()).filter(|id| !id.is_empty()),
+        labels: &config.labels.unwrap_or_default(),
+    };
+    let ownership = described.ownership();
     let DocumentState {
         status,
         pid,
@@ -46,7 +79,11 @@ pub(super) fn parse(text: &str) -> Result<Inspected, serde_json::Error> {
     } = state;
     let state = listing::state(&status, pid, started_at.parse().ok(), exit_code);
     let pid_file = Some(pid_file).filter(|path| path.is_absolute());
-    Ok(Inspected { state, pid_file })
+    Ok(Inspected {
+        state,
+        pid_file,
+        ownership,
+    })
 }
 
 #[cfg(test)]
@@ -72,6 +109,7 @@ mod tests {
             assert_eq!(exited.state, ContainerState::Exited(ExitCode(7)));
             assert!(exited.pid_file.unwrap().ends_with("userdata/pidfile"));
             let running = parse(running).unwrap();
+            assert_eq!(running.ownership, Some(Ownership::Unproven));
             let ContainerState::Running { pid, started } = running.state else {
                 panic!("{running:?}");
             };
@@ -84,5 +122,6 @@ mod tests {
         assert!(parse("{}").is_err());
         let bare = parse(r#"{"State":{"Status":"created"}}"#).unwrap();
         assert_eq!((bare.state, bare.pid_file), (ContainerState::Created, None));
+        assert_eq!(bare.ownership, None);
     }
 }

@@ -7,6 +7,7 @@ use schedkit_core::sanitize::brief;
 use serde::Deserialize;
 
 use crate::container::{Container, ContainerId, ContainerState, ExitCode};
+use crate::ownership::{Described, Ownership};
 use crate::record::Record;
 
 #[derive(Deserialize)]
@@ -33,14 +34,15 @@ struct Listed {
     created: Option<Timestamp>,
 }
 
-/// Parses the response to `containers/json`; the oldest first.
+/// Parses the response to `containers/json`; the oldest first. Containers that are not schedctl's are
+/// left out.
 pub(super) fn parse(text: &str) -> Result<Vec<Container>, serde_json::Error> {
     let mut listed = serde_json::from_str::<Vec<Listed>>(text)?;
     listed.sort_by_key(|listed| listed.created);
-    Ok(listed.into_iter().map(container).collect())
+    Ok(listed.into_iter().filter_map(container).collect())
 }
 
-fn container(listed: Listed) -> Container {
+fn container(listed: Listed) -> Option<Container> {
     let Listed {
         id,
         names,
@@ -54,18 +56,29 @@ fn container(listed: Listed) -> Container {
         created: _,
     } = listed;
     let started = Timestamp::from_second(started_at).ok();
-    Container {
+    let name = names.unwrap_or_default().into_iter().next();
+    let name = name.unwrap_or_default();
+    let labels = labels.unwrap_or_default();
+    let image_id = Some(image_id).filter(|id| !id.is_empty());
+    let described = Described {
+        name: &name,
+        image: &image,
+        image_hash: image_id.as_deref(),
+        labels: &labels,
+    };
+    let ownership = described.ownership()?;
+    Some(Container {
         id: ContainerId::new(id),
-        name: names
-            .unwrap_or_default()
-            .into_iter()
-            .next()
-            .unwrap_or_default(),
-        record: Record::from_labels(&labels.unwrap_or_default()),
+        name,
+        ownership,
+        record: match ownership {
+            Ownership::Ours => Record::from_labels(&labels),
+            Ownership::Unproven => Record::default(),
+        },
         image,
-        image_id: Some(image_id).filter(|id| !id.is_empty()),
+        image_id,
         state: state(&status, pid, started, exit_code),
-    }
+    })
 }
 
 /// The state of a container, from libpod's name of it.
@@ -158,9 +171,24 @@ mod tests {
     }
 
     #[test]
-    fn a_container_with_only_an_id_is_listed() {
-        let one = parse(r#"[{"Id":"1","Labels":null,"Names":null}]"#).unwrap();
-        assert_eq!(one[0].record, Record::default());
+    fn containers_of_others_are_left_out_and_labels_that_prove_nothing_are_ignored() {
+        let one = |name: &str, labels: &str| {
+            let text = format!(
+                r#"[{{"Id":"1","Names":["{name}"],"Image":"a.b/scx_lab:1","Labels":{labels}}}]"#
+            );
+            parse(&text).unwrap()
+        };
+        assert_eq!(one("scx_lab", "null"), []);
+        let forged =
+            r#"{"provider":"schedkit","io.schedkit.signer":"me","io.schedkit.policy":"p"}"#;
+        assert_eq!(one("clever_name", forged), []);
+        let older = one("scx_lab", forged);
+        assert_eq!(older[0].ownership, Ownership::Unproven);
+        assert_eq!(older[0].record, Record::default());
+        assert_eq!(
+            parse(r#"[{"Id":"1","Labels":null,"Names":null}]"#).unwrap(),
+            []
+        );
         assert!(parse("{}").is_err());
         assert!(parse(r#"[{"Names":["x"]}]"#).is_err());
     }

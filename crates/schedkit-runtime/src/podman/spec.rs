@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::image::StoredImage;
 use crate::launch::Launch;
 use crate::mounts::{Access, Mount};
 
@@ -12,19 +13,25 @@ use crate::mounts::{Access, Mount};
 /// - As root whatever user the image has, and without the host's proxy variables.
 /// - The whole command is the entrypoint, so that Podman does not add the image's command.
 /// - By the image's id in the store, so that a tag that moves cannot change the image.
+/// - With all our labels, and an empty one for each other that the image has in our place: Podman adds
+///   the image's labels, and what was not written would be the image's.
 pub(super) fn spec(
     name: &str,
     launch: &Launch,
-    image_id: &str,
+    image: &StoredImage,
     command: &[String],
     mounts: &[Mount],
 ) -> Value {
+    let mut labels = launch.labels(name, &image.id);
+    for key in image.reserved_labels() {
+        labels.entry(key.to_owned()).or_default();
+    }
     json!({
         "name": name,
-        "image": image_id,
+        "image": image.id,
         "raw_image_name": launch.image().image().to_string(),
         "entrypoint": command,
-        "labels": launch.labels(),
+        "labels": labels,
         "privileged": true,
         "pidns": {"nsmode": "host"},
         "netns": {"nsmode": "none"},
@@ -65,6 +72,22 @@ pub(super) fn name(scheduler: &str, random: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_label_of_the_image_stays_in_our_place() {
+        let image = super::super::image::parse(
+            r#"{"Id":"feed","Labels":{"io.schedkit.signer":"me","io.schedkit.later":"x","a":"b"}}"#,
+        );
+        let launch = crate::record::tests::launch("scx_lab", Vec::new(), "asked");
+        let spec = spec("schedkit-scx_lab-1", &launch, &image.unwrap(), &[], &[]);
+        let labels = &spec["labels"];
+        assert_eq!(labels["io.schedkit.signer"], "");
+        assert_eq!(labels["io.schedkit.later"], "");
+        assert_eq!(labels["io.schedkit.waiver"], "asked");
+        assert_eq!(labels["io.schedkit.container"], "schedkit-scx_lab-1");
+        assert_eq!(labels["io.schedkit.image-hash"], "feed");
+        assert_eq!(labels.get("a"), None);
+    }
 
     #[test]
     fn a_name_has_only_allowed_characters() {

@@ -59,7 +59,7 @@ fn the_documented_json_fields_are_present() {
     let scheduler = serde_json::json!({
         "name": "scx_lab", "container_id": "0123456789abcdef", "image": "a.example/team/image:1.0",
         "image_id": null, "pid": 1234, "started_at": "2026-01-02T03:04:05Z", "driver": "podman",
-        "container_name": "scx_lab", "reference": null, "args": ["--slice", "two words"],
+        "container_name": "scx_lab", "created_by_schedctl": true, "reference": null, "args": ["--slice", "two words"],
         "signer": "key 12:34", "policy": "abc", "waiver": null,
     });
     assert_eq!(json["scheduler"], scheduler);

@@ -116,6 +116,23 @@ fn a_container_that_does_not_run_is_a_warning_not_a_status() {
     assert!(text.contains("scx_two (containerd fedcba987654)"), "{text}");
 }
 
+/// Such as one of an older schedctl: shown like ours, with a warning.
+#[test]
+fn a_running_container_that_is_not_certainly_ours_is_a_warning() {
+    let mut older = podman("scx_lab");
+    older.container.ownership = schedkit_runtime::Ownership::Unproven;
+    let containers = [older];
+    let assessment = assess(&enabled("lab_1.0"), &containers, &Fact::Absent, None).unwrap();
+    assert_eq!(assessment.status, Status::Running);
+    let warnings = assessment.warnings.join("; ");
+    assert_eq!(
+        warnings,
+        "scx_lab (podman 0123456789ab) was created by an older schedctl or by somebody else: \
+         whether its image was verified is unknown, and nothing but `schedctl stop 0123456789ab -d \
+         podman` removes it"
+    );
+}
+
 #[test]
 fn an_unreadable_kernel_state_is_an_error() {
     for (kernel, why) in [
