@@ -1,8 +1,10 @@
-//! Forwards a scheduler's output: to a pipe unchanged, to a terminal without escape sequences.
+//! Forwards a scheduler's output: to a pipe unchanged, to a terminal without escape sequences and
+//! other control characters, so that it can neither change the terminal nor hide a line.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anstream::adapter::StripBytes;
+use schedkit_core::sanitize;
 use schedkit_runtime::{OutputChunk, OutputStream};
 use tokio::sync::Notify;
 
@@ -24,8 +26,16 @@ pub(crate) struct OutputForwarder<'a> {
 
 enum Filter {
     Unchanged,
-    /// Keeps state: an escape sequence may be split between two pieces.
-    Strip(Box<StripBytes>),
+    Terminal(Box<TerminalFilter>),
+}
+
+/// Keeps state: an escape sequence, a character or a line break may be split between two pieces.
+#[derive(Default)]
+struct TerminalFilter {
+    escapes: StripBytes,
+    /// The beginning of a character.
+    incomplete: Vec<u8>,
+    after_return: bool,
 }
 
 impl<'a> OutputForwarder<'a> {
@@ -61,7 +71,7 @@ impl<'a> OutputForwarder<'a> {
 impl Filter {
     fn new(is_terminal: bool) -> Self {
         match is_terminal {
-            true => Self::Strip(Box::default()),
+            true => Self::Terminal(Box::default()),
             false => Self::Unchanged,
         }
     }
@@ -69,18 +79,51 @@ impl Filter {
     fn write(&mut self, bytes: &[u8], to: &mut impl Write) -> io::Result<()> {
         match self {
             Self::Unchanged => to.write_all(bytes)?,
-            Self::Strip(state) => {
-                for plain in state.strip_next(bytes) {
-                    to.write_all(plain)?;
-                }
-            }
+            Self::Terminal(filter) => to.write_all(filter.printable(bytes).as_bytes())?,
         }
         to.flush()
     }
 }
 
+impl TerminalFilter {
+    /// A carriage return becomes a line break, so that nothing is overwritten.
+    fn printable(&mut self, bytes: &[u8]) -> String {
+        let mut plain = std::mem::take(&mut self.incomplete);
+        for part in self.escapes.strip_next(bytes) {
+            plain.extend_from_slice(part);
+        }
+        self.incomplete = plain.split_off(plain.len() - incomplete_suffix(&plain));
+        let mut text = String::with_capacity(plain.len());
+        for character in String::from_utf8_lossy(&plain).chars() {
+            let after_return = std::mem::replace(&mut self.after_return, character == '\r');
+            match character {
+                '\n' if after_return => {}
+                '\n' | '\r' => text.push('\n'),
+                '\t' => text.push('\t'),
+                other if sanitize::is_unsafe(other) => text.push('�'),
+                other => text.push(other),
+            }
+        }
+        text
+    }
+}
+
+/// How many bytes at the end are the beginning of a character of UTF-8.
+fn incomplete_suffix(bytes: &[u8]) -> usize {
+    let last = bytes.iter().rev().take(3).zip(1..);
+    let mut starts = last.filter(|(byte, _)| **byte >= 0xc0);
+    match starts.next() {
+        Some((0xc0..0xe0, 1) | (0xe0..0xf0, 1)) => 1,
+        Some((0xe0..0xf0, 2)) => 2,
+        Some((0xf0..0xf8, length)) => length,
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -95,6 +138,53 @@ mod tests {
             filter.write(piece.as_bytes(), &mut shown).unwrap();
         }
         assert_eq!(String::from_utf8(shown).unwrap(), "ared\nb");
+    }
+
+    #[test]
+    fn a_line_can_neither_be_overwritten_nor_contain_control_characters() {
+        let mut filter = Filter::new(true);
+        let mut shown = Vec::new();
+        for piece in [
+            &b"10%\r20%\r"[..],
+            b"\nend\x08\x7f\r\n\tcol",
+            // CSI of the C1 set, as UTF-8 and as a byte; then a character that is split.
+            b"\xc2\x9b2J \x9b2J \xe2\x82",
+            b"\xac \xc2",
+            b"\x9d0;title\xf0",
+        ] {
+            filter.write(piece, &mut shown).unwrap();
+        }
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(shown.starts_with("10%\n20%\nend"), "{shown:?}");
+        assert!(shown.contains("\n\tcol"), "{shown:?}");
+        assert!(shown.contains("€ "), "{shown:?}");
+        let is_safe = |c| matches!(c, '\n' | '\t') || !sanitize::is_unsafe(c);
+        assert!(shown.chars().all(is_safe), "{shown:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_in_any_pieces_are_safe_for_a_terminal(
+            pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..12), 0..12),
+            text in "\\PC{0,20}",
+        ) {
+            let mut filter = Filter::new(true);
+            let mut shown = Vec::new();
+            for piece in &pieces {
+                filter.write(piece, &mut shown).unwrap();
+            }
+            let shown = String::from_utf8(shown).unwrap();
+            let is_safe = |c| matches!(c, '\n' | '\t') || !sanitize::is_unsafe(c);
+            prop_assert!(shown.chars().all(is_safe), "{:?}", shown);
+            // Printable text arrives as it is, wherever it is split.
+            let text: String = text.chars().filter(|c| !sanitize::is_unsafe(*c)).collect();
+            let mut filter = Filter::new(true);
+            let mut shown = Vec::new();
+            for byte in text.bytes() {
+                filter.write(&[byte], &mut shown).unwrap();
+            }
+            prop_assert_eq!(String::from_utf8(shown).unwrap(), text);
+        }
     }
 
     #[test]

@@ -44,6 +44,7 @@ impl OutputTail {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use schedkit_runtime::OutputStream;
 
     use super::*;
@@ -67,5 +68,37 @@ mod tests {
         assert_eq!(lines[MAX_LINES - 1], "EXIT: runnable task stall (x)");
         let report = tail.exit_report().unwrap();
         assert_eq!(report.reason, schedkit_core::ExitReason::Stall);
+    }
+
+    #[test]
+    fn a_line_of_ten_megabytes_is_cut() {
+        let mut tail = OutputTail::default();
+        for _ in 0..160 {
+            take(&mut tail, &[b'x'; 64 * 1024]);
+            assert!(tail.0.len() <= 2 * MAX_BYTES);
+        }
+        assert!(tail.0.capacity() <= 4 * MAX_BYTES, "{}", tail.0.capacity());
+        let lines = tail.last_lines();
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].chars().count() <= MAX_WIDTH + 1);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_scheduler_writes_its_last_lines_are_printable(
+            pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..8),
+        ) {
+            let mut tail = OutputTail::default();
+            for piece in &pieces {
+                take(&mut tail, piece);
+            }
+            for line in tail.last_lines() {
+                prop_assert!(!line.contains(sanitize::is_unsafe), "{:?}", line);
+            }
+            if let Some(report) = tail.exit_report() {
+                let text = report.reason.to_string();
+                prop_assert!(!text.contains(sanitize::is_unsafe), "{:?}", text);
+            }
+        }
     }
 }

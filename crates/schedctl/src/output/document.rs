@@ -1,6 +1,7 @@
 //! What a command prints: JSON by `Serialize`, text by [`Document::text`].
 
 use anstyle::{AnsiColor, Style};
+use schedkit_core::sanitize;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,7 +13,8 @@ pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
 
 pub(crate) trait Document: Serialize {
-    /// Ends with a line break.
+    /// Ends with a line break. Text from outside has to be made printable; what is overlooked is
+    /// replaced when it is printed.
     fn text(&self) -> String;
 }
 
@@ -46,7 +48,7 @@ pub(super) fn json(
         Layout::Pretty => serde_json::to_string_pretty(&envelope)?,
         Layout::Line => serde_json::to_string(&envelope)?,
     };
-    Ok(json + "\n")
+    Ok(sanitize::json(&json) + "\n")
 }
 
 /// The name of an enum's value in JSON, for the text form.

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use anstyle::Style;
 use anyhow::Context;
 use schedctl_args::args::Format;
+use schedkit_core::sanitize;
 use serde::Serialize;
 
 use super::document::{Document, ERROR, Layout, json};
@@ -84,7 +85,8 @@ impl Printer {
     /// Prints what is known, and an error.
     pub(crate) fn partial(&self, known: &impl Document, error: String, layout: Layout) {
         if self.format == Format::Text {
-            let _ = ignore_closed_pipe(anstream::stdout().write_all(known.text().as_bytes()));
+            let text = sanitize::styled(&known.text());
+            let _ = ignore_closed_pipe(anstream::stdout().write_all(text.as_bytes()));
         }
         let error = ErrorDocument::plain(error, Exit::Failure);
         self.failure(&error, known, layout);
@@ -107,7 +109,7 @@ impl Printer {
 
     fn render(&self, document: &impl Document, layout: Layout) -> anyhow::Result<String> {
         Ok(match self.format {
-            Format::Text => document.text(),
+            Format::Text => sanitize::styled(&document.text()),
             Format::Json => json(document, &self.warnings, layout)?,
         })
     }
@@ -124,6 +126,7 @@ fn ignore_closed_pipe(written: io::Result<()>) -> io::Result<()> {
 
 /// A line on standard error.
 pub(super) fn print_line(kind: &str, style: Style, text: &str) {
+    let text = sanitize::styled(text);
     let _ = writeln!(
         anstream::stderr(),
         "schedctl: {style}{kind}:{style:#} {text}"
