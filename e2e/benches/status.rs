@@ -79,8 +79,10 @@ impl Podman {
         std::fs::write(podman.path("containers.conf"), CONFIGURATION)?;
         std::fs::create_dir(podman.path("empty"))?;
         let empty = podman.path("empty").display().to_string();
-        let args = ["create", "--label", "provider=schedkit", "--rootfs", &empty];
-        let mut create = podman.command(&[&args[..], &["/scheduler"]].concat());
+        // Named like a container of schedctl's.
+        let args = ["create", "--name", "schedkit-bench-00000001"];
+        let label = ["--label", "provider=schedkit", "--rootfs", &empty];
+        let mut create = podman.command(&[&args[..], &label, &["/scheduler"]].concat());
         timed(&mut create)?;
         let address = format!("unix://{}", podman.socket().display());
         let mut service = podman.command(&["system", "service", "--time", "0", &address]);

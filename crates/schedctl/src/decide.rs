@@ -187,8 +187,13 @@ pub(crate) fn decide(
             if attached && difference.is_none() {
                 return already_runs(observed, container, desired, leftovers);
             }
-            if let (StartMode::Run, Some(difference)) = (mode, difference) {
-                return Err(other(container, desired, difference));
+            match (mode, difference) {
+                // It is started again, from an image that is verified by then.
+                (StartMode::Run, Some(Difference::Unverified(_))) if !attached => {}
+                (StartMode::Run, Some(difference)) => {
+                    return Err(other(container, desired, difference));
+                }
+                (StartMode::Run, None) | (StartMode::Switch, _) => {}
             }
             if attached {
                 Some(container.clone())

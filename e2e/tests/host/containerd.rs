@@ -5,6 +5,7 @@
 
 mod end;
 mod failed_pulls;
+mod labels;
 mod pull;
 mod run;
 mod sockets;

@@ -3,4 +3,5 @@
 
 mod containers;
 mod images;
+mod labels;
 mod login;

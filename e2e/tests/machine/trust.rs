@@ -1,5 +1,6 @@
 //! `verify`, `pull` and `--allow-unsigned`: the machine trusts the lab's key and nobody else.
 
+use serde_json::{Value, json};
 use testkit::machine::{DRIVERS, machine};
 
 #[test]
@@ -40,4 +41,38 @@ fn what_nobody_signed_is_refused_until_it_is_signed_or_waived() {
         "{run}"
     );
     machine.must(&["-d", "containerd", "stop", "unsigned"]);
+}
+
+/// Podman gives a container the labels of its image.
+#[test]
+fn an_image_that_says_it_is_signed_shows_as_unverified() {
+    let machine = machine();
+    let labels = json!({
+        "provider": "schedkit",
+        "io.schedkit.signer": "somebody trusted",
+        "io.schedkit.policy": "0".repeat(64),
+    });
+    let config = json!({
+        "Entrypoint": ["/scx_lab", "--name", "pretender"], "Labels": labels,
+    });
+    machine.push_configured("nobody/pretender", "1", "amd64", &config);
+    let image = machine.image("nobody/pretender:1");
+    for driver in DRIVERS {
+        let run = ["-d", driver, "run", &image];
+        machine.expect(0, &[&run[..], &["--allow-unsigned"]].concat());
+        let status = machine.expect(0, &["-d", driver, "status"]);
+        let scheduler = &status["scheduler"];
+        assert_eq!(scheduler["signer"], Value::Null, "{scheduler:#}");
+        assert_eq!(scheduler["waiver"], "--allow-unsigned", "{scheduler:#}");
+        assert_eq!(scheduler["created_by_schedctl"], true, "{scheduler:#}");
+        // It is what was asked for only if that is allowed again.
+        machine.expect(3, &run);
+        let again = machine.expect(0, &[&run[..], &["--allow-unsigned"]].concat());
+        assert_eq!(again["result"], "already-running", "{again}");
+        machine.must(&["-d", driver, "stop", "pretender"]);
+    }
+    // The same image without schedctl is nobody's business.
+    machine.shell(&format!("podman create --name by-hand {image}"));
+    machine.must_be_idle("podman");
+    machine.shell("podman rm by-hand");
 }

@@ -203,6 +203,13 @@ fn what_runs_unverified_is_not_what_run_was_asked_for() {
             ),
             "{switch:?}"
         );
+        // Not attached: it has to be started again in any case.
+        for again in answers(|observed, desired| {
+            with_trust(observed, None, desired);
+            observed.kernel = kernel(None);
+        }) {
+            assert!(matches!(again, Ok(Decision::Start { .. })), "{again:?}");
+        }
         for waived in answers(|observed, desired| with_trust(observed, Some("flag"), desired)) {
             assert!(matches!(waived, Ok(Decision::AlreadyRuns(_))), "{waived:?}");
         }

@@ -199,3 +199,29 @@ fn this_architecture() -> &'static str {
         other => other,
     }
 }
+
+/// Names, images and labels of a container, as text and as JSON.
+#[test]
+fn no_control_character_of_a_container_reaches_a_terminal() {
+    let fixture = Fixture::new();
+    let hostile = "\r\u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\u{85}\u{7f}\u{202e}";
+    let list = json!([{
+        "Id": "0123456789abcdef", "Names": [format!("schedkit-{hostile}")],
+        "Image": format!("a.example/{hostile}"), "ImageID": hostile, "State": hostile,
+        "Labels": {"provider": "schedkit", "io.schedkit.scheduler": hostile, "x": hostile},
+    }]);
+    let list = list.to_string();
+    let _podman = FakePodman::listen(&fixture.path("podman.sock"), move |_| (200, list.clone()));
+    for command in [
+        "ps",
+        "ps -o json",
+        "logs other",
+        "stop other --dry-run -o json",
+    ] {
+        let output = fixture.run(&format!("{command} --socket podman.sock"));
+        let all = output.out + &output.err;
+        assert!(all.contains("schedkit-"), "{command}: {all}");
+        let is_unsafe = |c: char| c != '\n' && schedkit_core::sanitize::is_unsafe(c);
+        assert!(!all.contains(is_unsafe), "{command}: {all:?}");
+    }
+}

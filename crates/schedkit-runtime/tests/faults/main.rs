@@ -377,6 +377,51 @@ async fn a_failed_removal_with_a_success_status_is_an_error() {
     assert_eq!(message(&server, &error.unwrap_err()), expected);
 }
 
+/// Only a container that the runtime's record proves to be ours.
+#[tokio::test]
+async fn what_is_not_certainly_ours_is_removed_without_force() {
+    let name = "schedkit-x-0a1b2c3d";
+    let provider = r#""provider":"schedkit""#;
+    let ours = [
+        "scheduler",
+        "reference",
+        "image",
+        "args",
+        "signer",
+        "policy",
+        "waiver",
+    ]
+    .map(|key| format!(r#""io.schedkit.{key}":"""#))
+    .join(",");
+    let proof = format!(r#""io.schedkit.container":"{name}","io.schedkit.image-hash":"feed""#);
+    for (labels, query) in [
+        (format!("{provider},{ours},{proof}"), "?force=true&v=true"),
+        (provider.to_owned(), ""),
+        (format!("{provider},{ours}"), ""),
+        (String::new(), ""),
+    ] {
+        let server = Server::start(move |line| {
+            if line.starts_with("DELETE") {
+                return json(200, "[]");
+            }
+            let state = r#""State":{"Status":"exited"}"#;
+            let labels = format!(r#""Config":{{"Labels":{{{labels}}}}}"#);
+            json(
+                200,
+                &format!(r#"{{"Name":"{name}","Image":"feed",{state},{labels}}}"#),
+            )
+        });
+        let podman = podman(&server);
+        podman
+            .end(&id(), Duration::ZERO, After::Remove)
+            .await
+            .unwrap();
+        let removal = server.request_lines().pop().unwrap();
+        let expected = format!("DELETE /v4.0.0/libpod/containers/c0ffee{query} HTTP/1.1");
+        assert_eq!(removal, expected);
+    }
+}
+
 /// Podman fails to inspect a container whose process exits at that moment.
 #[tokio::test]
 async fn a_container_that_exits_while_it_is_inspected_is_inspected_again() {
