@@ -7,3 +7,4 @@ pub(crate) mod follow;
 pub(crate) mod preflight;
 pub(crate) mod pull_image;
 pub(crate) mod verify_image;
+pub(crate) mod verify_running;

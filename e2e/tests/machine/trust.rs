@@ -76,3 +76,17 @@ fn an_image_that_says_it_is_signed_shows_as_unverified() {
     machine.must_be_idle("podman");
     machine.shell("podman rm by-hand");
 }
+
+/// What another policy accepted is verified again.
+#[test]
+fn what_runs_has_to_satisfy_the_policy_that_is_asked_for() {
+    let machine = machine();
+    machine.must(&["run", "scx_lab"]);
+    let nobody = "identities: [{issuer: https://nobody.example, subject: nobody}]";
+    machine.shell(&format!("echo '{nobody}' > /tmp/nobody.yaml"));
+    let run = ["run", "scx_lab", "--trust-policy", "/tmp/nobody.yaml"];
+    machine.expect(3, &run);
+    machine.expect(0, &["run", "scx_lab"]);
+    machine.must(&["stop", "scx_lab"]);
+    machine.shell("rm /tmp/nobody.yaml");
+}

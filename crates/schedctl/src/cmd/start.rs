@@ -36,6 +36,7 @@ use crate::steps::follow::follow;
 use crate::steps::preflight;
 use crate::steps::pull_image::pull_image;
 use crate::steps::verify_image::require_trust;
+use crate::steps::verify_running::verify_running;
 use crate::trial::Trial;
 
 pub(super) async fn start(
@@ -186,6 +187,8 @@ impl<'a> Session<'a> {
         running: &Running,
         printer: &mut Printer,
     ) -> anyhow::Result<Exit> {
+        let (trust, registry) = (&self.request.image.trust, &self.settings.registry);
+        verify_running(&running.container, trust, registry, printer).await?;
         if !self.is_dry_run() && !running.leftovers.is_empty() {
             self.remove_leftovers(printer).await?;
         }
