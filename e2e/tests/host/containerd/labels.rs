@@ -40,7 +40,7 @@ fn labels_count_only_on_containers_that_they_name() {
         "--label",
         "io.schedkit.policy=p",
     ];
-    for (name, labels) in [(name, &forged[..]), ("scx_rusty", &[])] {
+    for (name, labels) in [(name, &forged[..]), ("scx_rusty", &[][..])] {
         let create = ["containers", "create", "--rootfs"];
         let words = [&create[..], labels, &[&root, name, "/program"]].concat();
         fixture.daemon.ctr("schedkit", &words);

@@ -98,7 +98,8 @@ async fn labels_of_an_image_make_no_container_ours() {
         ("scx_evil", Some(Ownership::Unproven)),
         (WANTED, Some(Ownership::Unproven)),
     ] {
-        let id = podman(service, &["run", "--detach", "--name", name, &image]);
+        let run = ["run", "--detach", "--privileged", "--network", "none"];
+        let id = podman(service, &[&run[..], &["--name", name, &image]].concat());
         let found = listed(service, &id).await;
         assert_eq!(found.as_ref().map(|one| one.ownership), ownership, "{name}");
         if let Some(found) = &found {
