@@ -60,26 +60,26 @@ struct Swapped {
 pub(crate) async fn execute<D: Driver>(
     plan: &Plan,
     executor: &Executor<'_, D>,
-    interrupt: &mut Interrupt,
+    interrupt: &Interrupt,
     on_step: &mut dyn FnMut(&PlanStep),
 ) -> Result<Success, Box<PlanFailure>> {
+    // A signal undoes what was begun, here and not by dropping it.
+    let _hold = interrupt.hold();
     let mut progress = Progress::default();
     for (at, step) in plan.steps.iter().enumerate() {
         // A signal that arrived before this step: there is nothing of it to undo.
         let interrupted = tokio::select! {
             biased;
-            () = interrupt.received(), if step.is_interruptible() => true,
-            () = std::future::ready(()) => false,
+            signal = interrupt.received(), if step.is_interruptible() => Some(signal),
+            () = std::future::ready(()) => None,
         };
-        let (begun, result) = if interrupted {
-            (&plan.steps[..at], Err(FailureCause::Interrupted))
+        let (begun, result) = if let Some(signal) = interrupted {
+            (&plan.steps[..at], Err(signal.into()))
         } else {
             on_step(step);
             let result = tokio::select! {
                 result = executor.perform(step, plan, &mut progress) => result,
-                () = interrupt.received(), if step.is_interruptible() => {
-                    Err(FailureCause::Interrupted)
-                }
+                signal = interrupt.received(), if step.is_interruptible() => Err(signal.into()),
             };
             (&plan.steps[..=at], result)
         };

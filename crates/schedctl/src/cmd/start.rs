@@ -7,7 +7,6 @@
 
 use std::time::Duration;
 
-use anyhow::bail;
 use schedkit_core::ImageRef;
 use schedkit_host::HostRoot;
 use schedkit_image::registry::Client;
@@ -42,11 +41,12 @@ pub(super) async fn start(
     request: &StartRequest,
     root: &HostRoot,
     settings: &Settings,
+    interrupt: &Interrupt,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let found = find_image(&request.image.name_or_reference, settings, printer).await?;
     let image = request.image.image(&found)?;
-    let mut session = Session::new(request, root, settings)?;
+    let session = Session::new(request, root, settings, interrupt);
     if Trial::read(&session.state)?.is_some() {
         session.lock(printer).await?;
     }
@@ -103,7 +103,7 @@ struct Session<'a> {
     runtimes: Runtimes,
     state: StateDir,
     driver: AnyDriver,
-    interrupt: Interrupt,
+    interrupt: &'a Interrupt,
 }
 
 impl<'a> Session<'a> {
@@ -111,17 +111,18 @@ impl<'a> Session<'a> {
         request: &'a StartRequest,
         root: &'a HostRoot,
         settings: &'a Settings,
-    ) -> anyhow::Result<Self> {
+        interrupt: &'a Interrupt,
+    ) -> Self {
         let runtimes = settings.runtimes();
-        Ok(Self {
+        Self {
             request,
             root,
             settings,
             state: StateDir::system(),
             driver: open(&runtimes.chosen, &settings.registry),
             runtimes,
-            interrupt: Interrupt::listen()?,
-        })
+            interrupt,
+        }
     }
 
     fn is_dry_run(&self) -> bool {
@@ -154,17 +155,14 @@ impl<'a> Session<'a> {
         require_trust(image, &self.request.image.trust, &registry, printer).await
     }
 
-    async fn pull(&mut self, image: &Trusted) -> anyhow::Result<Pulled> {
+    async fn pull(&self, image: &Trusted) -> anyhow::Result<Pulled> {
         if self.is_dry_run() {
             return Ok(Pulled::Cached);
         }
-        tokio::select! {
-            pulled = pull_image(&self.driver, image) => Ok(pulled?),
-            () = self.interrupt.received() => bail!("interrupted during the pull of the image"),
-        }
+        Ok(pull_image(&self.driver, image).await?)
     }
 
-    async fn execute(&mut self, plan: &Plan) -> anyhow::Result<Success> {
+    async fn execute(&self, plan: &Plan) -> anyhow::Result<Success> {
         let endpoint = &self.runtimes.chosen;
         let executor = Executor {
             driver: &self.driver,
@@ -175,12 +173,12 @@ impl<'a> Session<'a> {
         };
         let progress = PlanProgress::new(plan);
         let mut on_step = |step: &PlanStep| progress.show(step);
-        let result = execute(plan, &executor, &mut self.interrupt, &mut on_step).await;
+        let result = execute(plan, &executor, self.interrupt, &mut on_step).await;
         result.map_err(|failure| anyhow::Error::new(*failure))
     }
 
     async fn already_runs(
-        &mut self,
+        &self,
         running: &Running,
         printer: &mut Printer,
     ) -> anyhow::Result<Exit> {
@@ -207,11 +205,11 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    async fn finish(&mut self, id: &ContainerId, printer: &Printer) -> anyhow::Result<Exit> {
+    async fn finish(&self, id: &ContainerId, printer: &Printer) -> anyhow::Result<Exit> {
         match self.request.after {
             AfterStart::Follow => {
                 let target = printer.scheduler_stdout();
-                follow(&self.driver, id, target, &self.state, &mut self.interrupt).await
+                follow(&self.driver, id, target, &self.state, self.interrupt).await
             }
             AfterStart::Return | AfterStart::DryRun => Ok(Exit::Ok),
         }

@@ -38,12 +38,13 @@ pub(super) async fn status(
     mode: StatusMode,
     root: &HostRoot,
     settings: &Settings,
+    interrupt: &Interrupt,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let runtimes = settings.runtimes();
     match mode {
         StatusMode::Once => once(root, &runtimes, printer).await,
-        StatusMode::Watch => watch(root, &runtimes, printer).await,
+        StatusMode::Watch => watch(root, &runtimes, interrupt, printer).await,
     }
 }
 
@@ -65,15 +66,17 @@ async fn once(root: &HostRoot, runtimes: &Runtimes, printer: &mut Printer) -> an
 async fn watch(
     root: &HostRoot,
     runtimes: &Runtimes,
+    interrupt: &Interrupt,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let state = StateDir::system();
-    let mut interrupt = Interrupt::listen()?;
+    // Ctrl-C is how it ends.
+    let _hold = interrupt.hold();
     let mut watch = Watch::open(root.clone(), WatchIntervals::default());
     let mut last: Option<Answer> = None;
     loop {
         let answer = tokio::select! {
-            () = interrupt.received() => return Ok(Exit::Ok),
+            _ = interrupt.received() => return Ok(Exit::Ok),
             answer = read(root, &state, runtimes) => answer,
         };
         if !last.as_ref().is_some_and(|last| answer.same_as(last)) {
@@ -83,7 +86,7 @@ async fn watch(
             last = Some(answer);
         }
         tokio::select! {
-            () = interrupt.received() => return Ok(Exit::Ok),
+            _ = interrupt.received() => return Ok(Exit::Ok),
             _ = timeout(WATCH_INTERVAL, watch.next()) => {}
         }
     }

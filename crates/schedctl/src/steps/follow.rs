@@ -21,17 +21,18 @@ pub(crate) async fn follow(
     id: &ContainerId,
     target: StdoutTarget,
     state: &StateDir,
-    interrupt: &mut Interrupt,
+    interrupt: &Interrupt,
 ) -> anyhow::Result<Exit> {
     // A closed pipe does not stop the scheduler.
     let closed = Notify::new();
     let mut forwarder = OutputForwarder::new(target, &closed);
     let exited = {
+        let _hold = interrupt.hold();
         let mut take = |piece: OutputChunk<'_>| forwarder.write(piece);
         let mut output = pin!(driver.output(id, Until::Exit, &mut take));
         tokio::select! {
             exited = &mut output => exited,
-            () = interrupt.received() => {
+            _ = interrupt.received() => {
                 // Its output while it stops is shown, too.
                 let stopping = driver.end(id, GRACE, After::Keep);
                 let (stopped, code) = tokio::join!(stopping, timeout(2 * GRACE, output));

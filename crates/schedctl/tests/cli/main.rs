@@ -6,6 +6,7 @@
 mod bad_input;
 mod fake_podman;
 mod inspect;
+mod interrupt;
 mod registry;
 mod schemas;
 mod server;
