@@ -16,6 +16,7 @@ pub(crate) use failure::{FailureCause, PlanFailure, Rollback};
 pub(crate) use start::Executor;
 use start::Started;
 
+use crate::boot_time::since_boot;
 use crate::interrupt::Interrupt;
 use crate::kernel::{Attachment, DETACH_TIMEOUT};
 use crate::plan::{NamedContainer, Plan, PlanStep, Undo, WaitLimits};
@@ -196,7 +197,10 @@ impl<D: Driver> Executor<'_, D> {
             before: before.map(|old| old.id.clone()),
             length,
             until: Timestamp::now() + start_time + length,
+            deadline: since_boot() + start_time + length,
+            boot_id: self.state.boot_id().map(str::to_owned),
             stage: Stage::Starting,
+            failed: None,
         };
         trial.save(self.state)?;
         match (self.start_guard)(&trial) {
@@ -213,6 +217,7 @@ impl<D: Driver> Executor<'_, D> {
     fn record_start(&self, progress: &mut Progress, started: Started) -> Result<(), FailureCause> {
         if let Some(trial) = &mut progress.trial {
             trial.until = Timestamp::now() + trial.length;
+            trial.deadline = since_boot() + trial.length;
             trial.stage = Stage::Begun {
                 enable_seq: started.attachment.enable_seq,
             };

@@ -6,4 +6,5 @@ pub(crate) mod find_image;
 pub(crate) mod follow;
 pub(crate) mod preflight;
 pub(crate) mod pull_image;
+pub(crate) mod take_lock;
 pub(crate) mod verify_image;

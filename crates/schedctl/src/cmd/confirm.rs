@@ -14,6 +14,7 @@ use crate::output::{Printer, stop::ConfirmResult};
 use crate::settings::Settings;
 use crate::state_dir::StateDir;
 use crate::status::Status;
+use crate::steps::take_lock::take_lock;
 use crate::trial::Trial;
 
 const GRACE: Duration = Duration::from_secs(10);
@@ -25,7 +26,7 @@ pub(super) async fn confirm(
 ) -> anyhow::Result<Exit> {
     let state = StateDir::system();
     let runtimes = settings.runtimes();
-    let _lock = state.lock().await?;
+    let _lock = take_lock(&state).await?;
     let observed = observe(root, &state, &runtimes).await?;
     let Some(trial) = &observed.trial else {
         bail!("no scheduler is on trial: its time may be up, see `schedctl status`");

@@ -17,7 +17,7 @@ use crate::decide::{Decision, DesiredScheduler, Running, StartMode, decide};
 use crate::drivers::{AnyDriver, open};
 use crate::execute::{Executor, Rollback, Success, execute};
 use crate::exit::Exit;
-use crate::guard;
+use crate::guard_process::GuardCommand;
 use crate::interrupt::Interrupt;
 use crate::kernel::KernelMonitor;
 use crate::observe::observe;
@@ -34,6 +34,7 @@ use crate::steps::find_image::find_image;
 use crate::steps::follow::follow;
 use crate::steps::preflight;
 use crate::steps::pull_image::pull_image;
+use crate::steps::take_lock::take_lock;
 use crate::steps::verify_image::require_trust;
 use crate::trial::Trial;
 
@@ -134,7 +135,7 @@ impl<'a> Session<'a> {
         if self.is_dry_run() {
             return Ok(None);
         }
-        let lock = self.state.lock().await?;
+        let lock = take_lock(&self.state).await?;
         end_abandoned_trial(self.root, &self.state, self.settings, printer).await?;
         Ok(Some(lock))
     }
@@ -164,12 +165,18 @@ impl<'a> Session<'a> {
 
     async fn execute(&self, plan: &Plan) -> anyhow::Result<Success> {
         let endpoint = &self.runtimes.chosen;
+        let guard = GuardCommand {
+            root: self.root,
+            state: &self.state,
+            endpoint,
+            config: self.settings.config.value.as_deref(),
+        };
         let executor = Executor {
             driver: &self.driver,
             runtime: endpoint.runtime,
             kernel: &KernelMonitor::new(self.root.clone()),
             state: &self.state,
-            start_guard: &|trial| guard::start_guard(endpoint, trial),
+            start_guard: &|trial| guard.start(trial),
         };
         let progress = PlanProgress::new(plan);
         let mut on_step = |step: &PlanStep| progress.show(step);
@@ -177,11 +184,7 @@ impl<'a> Session<'a> {
         result.map_err(|failure| anyhow::Error::new(*failure))
     }
 
-    async fn already_runs(
-        &self,
-        running: &Running,
-        printer: &mut Printer,
-    ) -> anyhow::Result<Exit> {
+    async fn already_runs(&self, running: &Running, printer: &mut Printer) -> anyhow::Result<Exit> {
         if !self.is_dry_run() && !running.leftovers.is_empty() {
             self.remove_leftovers(printer).await?;
         }
@@ -192,7 +195,7 @@ impl<'a> Session<'a> {
     /// Removes what an interrupted run left behind, beside the running scheduler.
     async fn remove_leftovers(&self, printer: &mut Printer) -> anyhow::Result<()> {
         // Without the lock a leftover may be the work of another process.
-        let _lock = self.state.lock().await?;
+        let _lock = take_lock(&self.state).await?;
         let observed = observe(self.root, &self.state, &self.runtimes).await?;
         for left in observed.leftovers() {
             let endpoint = self.runtimes.endpoint(left.runtime);

@@ -1,12 +1,11 @@
 //! The decision table of `decide.rs`, row by row.
 
-use jiff::Timestamp;
 use schedkit_host::SchedExtState as KernelState;
 use schedkit_runtime::{Container, ContainerId, ContainerState, ExitCode, Record};
 
 use super::*;
-use crate::fixtures::sked_pod;
-use crate::trial::{Stage, Trial};
+use crate::fixtures::{sked_pod, trial as trial_of};
+use crate::trial::Trial;
 
 fn kernel(ops: Option<&str>) -> Fact<KernelSchedExt> {
     let state = match ops {
@@ -210,12 +209,7 @@ fn several_containers_another_runtime_and_a_trial_are_refusals() {
     let mut trial = observed(Some("b"), vec![running("scx_b")]);
     trial.trial = Some(Trial {
         scheduler: "scx_b".to_owned(),
-        runtime: Runtime::Podman,
-        candidate: ContainerId::new("scx_b-id"),
-        before: None,
-        length: std::time::Duration::from_secs(1),
-        until: Timestamp::UNIX_EPOCH,
-        stage: Stage::Starting,
+        ..trial_of("scx_b-id")
     });
     assert!(refusal(&trial, StartMode::Switch).starts_with("scx_b is on trial"));
 }
@@ -239,13 +233,8 @@ fn the_fallback_of_a_trial_is_not_a_leftover() {
     );
     assert_eq!(observed.leftovers().count(), 1);
     observed.trial = Some(Trial {
-        scheduler: "scx_b".to_owned(),
-        runtime: Runtime::Podman,
-        candidate: ContainerId::new("scx_b-id"),
         before: Some(ContainerId::new("old-id")),
-        length: std::time::Duration::from_secs(1),
-        until: Timestamp::UNIX_EPOCH,
-        stage: Stage::Starting,
+        ..trial_of("scx_b-id")
     });
     assert_eq!(observed.leftovers().count(), 0);
 }

@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::forward_output::{OutputForwarder, StdoutTarget};
 use crate::interrupt::Interrupt;
 use crate::state_dir::StateDir;
+use crate::steps::take_lock::take_lock;
 use crate::trial::Trial;
 
 const GRACE: Duration = Duration::from_secs(10);
@@ -49,7 +50,7 @@ pub(crate) async fn follow(
         Err(error) => return Err(error.into()),
     };
     // A switch in progress or a trial may start this container again.
-    let _lock = state.lock().await?;
+    let _lock = take_lock(state).await?;
     let trial = Trial::read(state)?;
     if trial.is_some_and(|trial| trial.before.as_ref() == Some(id)) {
         return Ok(Exit::Scheduler(code));
