@@ -88,9 +88,10 @@ impl Trial {
         }
     }
 
-    /// Whether its guard will not end it.
+    /// Whether a command may end it: its guard will not, or has tried in vain.
     pub(crate) fn is_abandoned(&self, now: Duration, guard: GuardProcess) -> bool {
-        guard == GuardProcess::Gone || now > self.deadline + GUARD_DELAY
+        let late = now > self.deadline.saturating_add(GUARD_DELAY);
+        guard == GuardProcess::Gone || late || self.failed.is_some()
     }
 
     /// The warning of `schedctl status`.
@@ -192,6 +193,7 @@ mod tests {
         let warning = once.warning(now, GuardProcess::Running);
         assert!(warning.contains("has failed once: first;"), "{warning}");
         assert!(warning.contains("tries again; `schedctl stop"), "{warning}");
+        assert!(once.is_abandoned(Duration::ZERO, GuardProcess::Running));
         let twice = once.with_failure(&error("second\u{1b}[2J"));
         let warning = twice.warning(now, GuardProcess::Gone);
         assert!(warning.contains("2 times, at last: second"), "{warning}");

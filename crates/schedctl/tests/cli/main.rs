@@ -10,6 +10,7 @@ mod interrupt;
 mod registry;
 mod schemas;
 mod server;
+mod stop;
 mod troubleshooting;
 
 use std::fs;
