@@ -141,7 +141,8 @@ Exit codes:
   2  `status`: containers and kernel state differ
   3  the trust policy refuses the image
   4  `run`, `switch`: the kernel did not attach the scheduler, or ejected it
-  5  `run`, `switch`: another scheduler is running";
+  5  `run`, `switch`: another scheduler is running
+  129, 130, 143  SIGHUP, SIGINT (Ctrl-C), SIGTERM ended the command; what was begun was undone";
 
 #[cfg(test)]
 mod tests {

@@ -21,14 +21,19 @@ mod wait;
 use schedkit_host::HostRoot;
 
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 use crate::output::{Document, Printer, completion::CompletionScript, config::SettingsTable};
 use crate::request::{Command, Request};
 
-pub(crate) async fn perform(request: &Request, printer: &mut Printer) -> anyhow::Result<Exit> {
+pub(crate) async fn perform(
+    request: &Request,
+    interrupt: &Interrupt,
+    printer: &mut Printer,
+) -> anyhow::Result<Exit> {
     let settings = &request.settings;
     let root = &HostRoot::system();
     match &request.command {
-        Command::Start(start) => start::start(start, root, settings, printer).await,
+        Command::Start(start) => start::start(start, root, settings, interrupt, printer).await,
         Command::Confirm => confirm::confirm(root, settings, printer).await,
         Command::Stop(stop) => stop::stop(stop, root, settings, printer).await,
         Command::Logs(logs) => logs::logs(logs, root, settings).await,
@@ -41,10 +46,10 @@ pub(crate) async fn perform(request: &Request, printer: &mut Printer) -> anyhow:
         Command::Versions(name) => versions::versions(name, settings, printer).await,
         Command::Info(name) => info::info(name, settings, printer).await,
         Command::Verify(name, policy) => verify::verify(name, policy, settings, printer).await,
-        Command::Status(mode) => status::status(*mode, root, settings, printer).await,
+        Command::Status(mode) => status::status(*mode, root, settings, interrupt, printer).await,
         Command::Ps => ps::ps(settings, printer).await,
         Command::Doctor(image) => doctor::doctor(image.as_deref(), root, settings, printer).await,
-        Command::Events => events::events(root, printer).await,
+        Command::Events => events::events(root, interrupt, printer).await,
         Command::Wait(condition) => wait::wait(condition, root, printer).await,
         Command::Config => print(&SettingsTable::from(settings), printer),
         Command::Completion(shell) => print(&CompletionScript::new(*shell), printer),

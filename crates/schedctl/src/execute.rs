@@ -16,6 +16,7 @@ pub(crate) use failure::{FailureCause, PlanFailure, Rollback};
 pub(crate) use start::Executor;
 use start::Started;
 
+use crate::boot_time::since_boot;
 use crate::interrupt::Interrupt;
 use crate::kernel::{Attachment, DETACH_TIMEOUT};
 use crate::plan::{NamedContainer, Plan, PlanStep, Undo, WaitLimits};
@@ -60,26 +61,26 @@ struct Swapped {
 pub(crate) async fn execute<D: Driver>(
     plan: &Plan,
     executor: &Executor<'_, D>,
-    interrupt: &mut Interrupt,
+    interrupt: &Interrupt,
     on_step: &mut dyn FnMut(&PlanStep),
 ) -> Result<Success, Box<PlanFailure>> {
+    // A signal undoes what was begun, here and not by dropping it.
+    let _hold = interrupt.hold();
     let mut progress = Progress::default();
     for (at, step) in plan.steps.iter().enumerate() {
         // A signal that arrived before this step: there is nothing of it to undo.
         let interrupted = tokio::select! {
             biased;
-            () = interrupt.received(), if step.is_interruptible() => true,
-            () = std::future::ready(()) => false,
+            signal = interrupt.received(), if step.is_interruptible() => Some(signal),
+            () = std::future::ready(()) => None,
         };
-        let (begun, result) = if interrupted {
-            (&plan.steps[..at], Err(FailureCause::Interrupted))
+        let (begun, result) = if let Some(signal) = interrupted {
+            (&plan.steps[..at], Err(signal.into()))
         } else {
             on_step(step);
             let result = tokio::select! {
                 result = executor.perform(step, plan, &mut progress) => result,
-                () = interrupt.received(), if step.is_interruptible() => {
-                    Err(FailureCause::Interrupted)
-                }
+                signal = interrupt.received(), if step.is_interruptible() => Err(signal.into()),
             };
             (&plan.steps[..=at], result)
         };
@@ -196,7 +197,10 @@ impl<D: Driver> Executor<'_, D> {
             before: before.map(|old| old.id.clone()),
             length,
             until: Timestamp::now() + start_time + length,
+            deadline: since_boot() + start_time + length,
+            boot_id: self.state.boot_id().map(str::to_owned),
             stage: Stage::Starting,
+            failed: None,
         };
         trial.save(self.state)?;
         match (self.start_guard)(&trial) {
@@ -213,6 +217,7 @@ impl<D: Driver> Executor<'_, D> {
     fn record_start(&self, progress: &mut Progress, started: Started) -> Result<(), FailureCause> {
         if let Some(trial) = &mut progress.trial {
             trial.until = Timestamp::now() + trial.length;
+            trial.deadline = since_boot() + trial.length;
             trial.stage = Stage::Begun {
                 enable_seq: started.attachment.enable_seq,
             };

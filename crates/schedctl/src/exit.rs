@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::interrupt::Interrupted;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// For `verify`, the trust policy accepts the image.
@@ -16,6 +18,8 @@ pub(crate) enum Exit {
     NotAttached,
     /// Another scheduler is running, or the same one with other arguments or on trial.
     Busy,
+    /// A signal ended the command: 128 and the signal's number, as a shell counts.
+    Signal(Interrupted),
     /// The scheduler's own exit code, for `run --attach`.
     Scheduler(u8),
 }
@@ -29,6 +33,9 @@ impl Exit {
             Self::Refused => 3,
             Self::NotAttached => 4,
             Self::Busy => 5,
+            Self::Signal(Interrupted::Hangup) => 129,
+            Self::Signal(Interrupted::Interrupt) => 130,
+            Self::Signal(Interrupted::Terminate) => 143,
             Self::Scheduler(code) => code,
         }
     }

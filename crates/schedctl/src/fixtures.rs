@@ -1,5 +1,7 @@
 //! Values that the unit tests of several files share.
 
+use std::time::Duration;
+
 use schedkit_core::{ImageRef, PinnedRef};
 use schedkit_host::sched_ext::Events;
 use schedkit_host::{Fact, KernelSchedExt, SchedExtState};
@@ -10,6 +12,7 @@ use schedkit_runtime::{Container, ContainerId, ContainerState, Launch, Ownership
 
 use crate::container::RuntimeContainer;
 use crate::sked::SkedPod;
+use crate::trial::{Stage, Trial};
 
 pub(crate) fn kernel(
     state: SchedExtState,
@@ -63,6 +66,22 @@ pub(crate) fn sked_pod(scheduler: &str) -> SkedPod {
         },
         daemonset: Some("lab".to_owned()),
         holds_scheduler: Fact::Absent,
+    }
+}
+
+/// A trial of `scx_new` that has begun, and has nothing to go back to.
+pub(crate) fn trial(candidate: &str) -> Trial {
+    Trial {
+        scheduler: "scx_new".to_owned(),
+        runtime: Runtime::Podman,
+        candidate: ContainerId::new(candidate),
+        before: None,
+        length: Duration::from_secs(60),
+        until: "2026-01-02T03:04:05Z".parse().unwrap(),
+        deadline: Duration::MAX,
+        boot_id: None,
+        stage: Stage::Begun { enable_seq: None },
+        failed: None,
     }
 }
 

@@ -1,27 +1,26 @@
 //! The guard process of a trial: ends the trial when its time is up, or when the kernel ejects the
-//! scheduler. It is a process in a session of its own, so it outlives the schedctl that began the
-//! trial, and the terminal.
+//! scheduler, and tries again until that has worked. [`crate::guard_process`] starts it.
 //!
 //! ```text
 //! trial.json exists ─▶ time is up, or ejected ─▶ take the lock, read again ─▶ end the trial
-//!        ├── still starting, and the lock is free: its starter was killed ────────┘
+//!        │                                  ▲                        │
+//!        │                                  └── pause ◀── failed ────┤  noted in trial.json
+//!        ├── still starting, and the lock is free: its starter was killed
 //!        └── deleted, or of another trial: confirmed or stopped ─▶ exit
 //! ```
 
 use std::fmt;
-use std::io::{self, Read};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use schedkit_host::{Fact, KernelSchedExt};
-use schedkit_runtime::{After, Container, ContainerId, Driver};
+use schedkit_runtime::{After, ContainerId, Driver};
 use tokio::time::sleep;
 
+use crate::boot_time::since_boot;
+use crate::error_text;
 use crate::execute::{Executor, FailureCause};
 use crate::kernel::{Attachment, KernelMonitor};
 use crate::plan::WaitLimits;
-use crate::runtimes::{Endpoint, driver_name};
 use crate::state_dir::{StateDir, StateError};
 use crate::trial::{Stage, Trial};
 
@@ -33,9 +32,10 @@ const RESTORE: WaitLimits = WaitLimits {
     attach: Duration::from_secs(120),
     probation: Duration::ZERO,
 };
-const READY: &[u8] = b"ready";
 /// After so many failures to stop the candidate, the kernel is asked to detach it.
 const MAX_FAILURES: u32 = 3;
+/// The pause between two attempts doubles that often: half a minute at most.
+const MAX_DOUBLINGS: u32 = 6;
 
 #[derive(Debug)]
 pub(crate) enum TrialEnd {
@@ -43,6 +43,8 @@ pub(crate) enum TrialEnd {
     ByCommand,
     /// The candidate was removed; the old scheduler, if there was one, is attached again.
     Restored(Option<Attachment>),
+    /// The candidate was removed; the old scheduler's container has been removed meanwhile.
+    NothingToRestore,
     /// The candidate was removed; the old scheduler is not attached.
     NotRestored(FailureCause),
 }
@@ -59,7 +61,11 @@ impl fmt::Display for TrialEnd {
                     attachment.ops
                 )
             }
+            Self::NothingToRestore => f.write_str(
+                "it was stopped; the container of the scheduler before it has been removed",
+            ),
             Self::NotRestored(cause) => {
+                let cause = error_text::one_line(cause);
                 write!(
                     f,
                     "it was stopped, but the old scheduler did not start: {cause}"
@@ -69,58 +75,40 @@ impl fmt::Display for TrialEnd {
     }
 }
 
-/// Starts the guard process, and returns once it watches.
-pub(crate) fn start_guard(endpoint: &Endpoint, trial: &Trial) -> io::Result<()> {
-    let mut child = Command::new(std::env::current_exe()?)
-        .args(["--driver", driver_name(endpoint.runtime), "--socket"])
-        .arg(&endpoint.socket)
-        .args(["guard", trial.candidate.as_str()])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let mut output = Vec::new();
-    if let Some(stdout) = &mut child.stdout {
-        stdout.take(READY.len() as u64).read_to_end(&mut output)?;
-    }
-    if output == READY {
-        return Ok(());
-    }
-    let _ = child.kill();
-    let _ = child.wait();
-    Err(io::Error::other("the guard process ended at once"))
-}
-
-/// Called in the guard process: leaves the terminal's session, and reports that to its parent.
-pub(crate) fn detach_from_terminal() -> io::Result<()> {
-    rustix::process::setsid()?;
-    // The parent may have been killed; the guard goes on.
-    let _ = io::Write::write_all(&mut io::stdout(), READY);
-    let _ = io::Write::flush(&mut io::stdout());
-    Ok(())
-}
-
-/// Waits for the end of this candidate's trial, and ends it if necessary. Errors are retried; after
-/// some, the kernel is made to detach the scheduler.
+/// Waits for the end of this candidate's trial, and ends it if necessary. What fails is tried again,
+/// without the lock in between; after some failures the kernel is made to detach the scheduler.
 pub(crate) async fn watch<D: Driver>(
     executor: &Executor<'_, D>,
     candidate: &ContainerId,
 ) -> TrialEnd {
-    let mut failures = 0;
+    let (mut failures, mut last) = (0_u32, String::new());
     loop {
         match check(executor, candidate).await {
             Ok(Some(end)) => return end,
             Ok(None) => {}
             Err(cause) => {
-                tracing::warn!("the trial of {candidate} could not be ended: {cause}");
-                failures += 1;
+                failures = failures.saturating_add(1);
+                let error = error_text::one_line(&cause);
+                // It may go on for days: the same again is not worth a line each time.
+                if error != last || failures.is_power_of_two() {
+                    tracing::warn!(
+                        "the trial of {candidate} could not be ended (attempt {failures}): {error}; \
+                         trying again in {:?}",
+                        pause(failures)
+                    );
+                }
+                last = error;
                 if failures == MAX_FAILURES {
                     force_detach(executor, candidate);
                 }
             }
         }
-        sleep(INTERVAL * (1 << failures.min(6))).await;
+        sleep(pause(failures)).await;
     }
+}
+
+fn pause(failures: u32) -> Duration {
+    INTERVAL * (1 << failures.min(MAX_DOUBLINGS))
 }
 
 async fn check<D: Driver>(
@@ -130,7 +118,7 @@ async fn check<D: Driver>(
     let Some(trial) = read_trial(executor.state, candidate)? else {
         return Ok(Some(TrialEnd::ByCommand));
     };
-    if !may_be_over(&trial, Timestamp::now(), executor.kernel) {
+    if !may_be_over(&trial, since_boot(), executor.kernel) {
         return Ok(None);
     }
     // The process that starts a trial holds the lock until it has begun, and so does one that ends
@@ -142,7 +130,16 @@ async fn check<D: Driver>(
     if read_trial(executor.state, candidate)?.as_ref() != Some(&trial) {
         return Ok(None);
     }
-    end_trial(executor, &trial).await.map(Some)
+    match end_trial(executor, &trial).await {
+        Ok(TrialEnd::NotRestored(cause)) | Err(cause) => {
+            trial.with_failure(&cause).save(executor.state)?;
+            Err(cause)
+        }
+        Ok(end) => {
+            Trial::delete(executor.state)?;
+            Ok(Some(end))
+        }
+    }
 }
 
 fn read_trial(state: &StateDir, candidate: &ContainerId) -> Result<Option<Trial>, StateError> {
@@ -151,7 +148,10 @@ fn read_trial(state: &StateDir, candidate: &ContainerId) -> Result<Option<Trial>
 }
 
 /// A trial that is being started is over if its starter was killed, which the lock shows.
-fn may_be_over(trial: &Trial, now: Timestamp, kernel: &KernelMonitor) -> bool {
+fn may_be_over(trial: &Trial, now: Duration, kernel: &KernelMonitor) -> bool {
+    if trial.failed.is_some() {
+        return true;
+    }
     let Stage::Begun { enable_seq } = trial.stage else {
         return true;
     };
@@ -163,26 +163,25 @@ fn may_be_over(trial: &Trial, now: Timestamp, kernel: &KernelMonitor) -> bool {
         }
         Fact::Absent | Fact::Unreadable(_) | Fact::Malformed(_) => false,
     };
-    ejected || now >= trial.until
+    ejected || now >= trial.deadline
 }
 
-/// Removes the candidate and restores the old scheduler. Called with the lock held. If the candidate
-/// cannot be removed, the trial is kept.
+/// Removes the candidate and restores the old scheduler. Called with the lock held. The caller
+/// deletes the trial, or keeps it to try again.
 pub(crate) async fn end_trial<D: Driver>(
     executor: &Executor<'_, D>,
     trial: &Trial,
 ) -> Result<TrialEnd, FailureCause> {
     let removed = executor.driver.end(&trial.candidate, GRACE, After::Remove);
     removed.await?;
-    let end = match &trial.before {
-        None => TrialEnd::Restored(None),
-        Some(old) => match restore(executor, old).await {
-            Ok(attachment) => TrialEnd::Restored(Some(attachment)),
-            Err(cause) => TrialEnd::NotRestored(cause),
-        },
+    let Some(old) = &trial.before else {
+        return Ok(TrialEnd::Restored(None));
     };
-    Trial::delete(executor.state)?;
-    Ok(end)
+    Ok(match restore(executor, old).await {
+        Ok(Some(attachment)) => TrialEnd::Restored(Some(attachment)),
+        Ok(None) => TrialEnd::NothingToRestore,
+        Err(cause) => TrialEnd::NotRestored(cause),
+    })
 }
 
 /// The runtime does not stop the candidate, but the kernel can detach its scheduler.
@@ -197,21 +196,28 @@ fn force_detach<D: Driver>(executor: &Executor<'_, D>, candidate: &ContainerId) 
     }
 }
 
+/// `None` if the old container does not exist any more.
 async fn restore<D: Driver>(
     executor: &Executor<'_, D>,
     old: &ContainerId,
-) -> Result<Attachment, FailureCause> {
+) -> Result<Option<Attachment>, FailureCause> {
     let all = executor.driver.list().await?;
-    let found = all.iter().find(|container| container.id == *old);
-    // A trial that was interrupted early may not have stopped the old scheduler.
-    if found.and_then(Container::pid).is_some() {
+    let Some(found) = all.iter().find(|container| container.id == *old) else {
+        return Ok(None);
+    };
+    // A trial that was interrupted early may not have stopped the old scheduler; an attempt that
+    // took too long may have started it.
+    if found.pid().is_some() {
         let kernel = executor.kernel.settled(SETTLE_TIMEOUT).await;
         if let Some(ops) = kernel.known().and_then(KernelSchedExt::attached) {
-            return Ok(Attachment {
+            return Ok(Some(Attachment {
                 ops: ops.clone(),
                 enable_seq: executor.kernel.enable_seq(),
-            });
+            }));
         }
     }
-    executor.restore(None, old, RESTORE).await
+    executor.restore(None, old, RESTORE).await.map(Some)
 }
+
+#[cfg(test)]
+mod tests;

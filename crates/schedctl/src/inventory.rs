@@ -19,6 +19,8 @@ pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Inventory {
     pub(crate) containers: Vec<RuntimeContainer>,
+    /// Whose containers are known.
+    pub(crate) answered: Vec<Runtime>,
     /// Why the containers of the chosen runtime are unknown.
     pub(crate) chosen_error: Option<DriverError>,
     /// Why those of the other runtime are unknown although it is installed.
@@ -77,17 +79,12 @@ pub(crate) async fn list_both(
     list: impl AsyncFn(&Endpoint) -> Result<Vec<Container>, DriverError>,
 ) -> Inventory {
     let Runtimes { chosen, other } = runtimes;
-    let (first, second) = tokio::join!(list(chosen), timeout(other_timeout, list(other)));
-    let second = second.unwrap_or_else(|_| {
-        Err(DriverError::Timeout {
-            runtime: other.runtime,
-            attempt: "list its containers".to_owned(),
-            seconds: other_timeout.as_secs(),
-        })
-    });
+    let (first, second) = tokio::join!(list(chosen), within(other_timeout, other, list(other)));
     let mut containers = Vec::new();
+    let mut answered = Vec::new();
     let mut take = |runtime, answer| match answer {
         Ok(found) => {
+            answered.push(runtime);
             containers.extend(RuntimeContainer::list(runtime, found));
             None
         }
@@ -97,9 +94,25 @@ pub(crate) async fn list_both(
     let other_error = take(other.runtime, second).filter(|error| !is_not_installed(error));
     Inventory {
         containers,
+        answered,
         chosen_error,
         other_error,
     }
+}
+
+/// A runtime that hangs is one that does not answer.
+pub(crate) async fn within(
+    limit: Duration,
+    endpoint: &Endpoint,
+    listing: impl Future<Output = Result<Vec<Container>, DriverError>>,
+) -> Result<Vec<Container>, DriverError> {
+    timeout(limit, listing).await.unwrap_or_else(|_| {
+        Err(DriverError::Timeout {
+            runtime: endpoint.runtime,
+            attempt: "list its containers".to_owned(),
+            seconds: limit.as_secs(),
+        })
+    })
 }
 
 /// Whether nothing listens at the socket: the runtime is not installed, or is stopped.

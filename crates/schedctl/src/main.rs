@@ -8,6 +8,7 @@
 //!
 //! `args` is a library beside this program: see `lib.rs`.
 
+mod boot_time;
 mod cmd;
 mod container;
 mod decide;
@@ -17,6 +18,7 @@ mod execute;
 mod exit;
 mod forward_output;
 mod guard;
+mod guard_process;
 mod interrupt;
 mod inventory;
 mod kernel;

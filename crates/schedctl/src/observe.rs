@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use schedkit_host::{Fact, HostRoot, KernelSchedExt};
+use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{ContainerState, DriverError};
 
 use crate::container::RuntimeContainer;
-use crate::inventory::{list, list_both};
+use crate::inventory::{READ_TIMEOUT, list, list_both, within};
 use crate::kernel::KernelMonitor;
-use crate::runtimes::Runtimes;
+use crate::runtimes::{Endpoint, Runtimes};
 use crate::sked::{self, SkedPod};
 use crate::state_dir::{StateDir, StateError};
 use crate::status::{Assessment, UnknownKernelState, assess, process_to_inspect};
@@ -33,6 +34,15 @@ pub(crate) struct Observed {
     pub(crate) trial: Option<Trial>,
 }
 
+/// What runs, as far as the runtimes answer.
+#[derive(Debug)]
+pub(crate) struct Reachable {
+    pub(crate) observed: Observed,
+    pub(crate) answered: Vec<Runtime>,
+    /// Why containers of a runtime are unknown.
+    pub(crate) unread: Vec<DriverError>,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ObserveError {
     #[error("cannot determine what runs on this machine")]
@@ -54,7 +64,33 @@ pub(crate) async fn observe(
     if let Some(error) = inventory.chosen_error.or(inventory.other_error) {
         return Err(error.into());
     }
-    let containers = inventory.containers;
+    Ok(with_kernel(root, state, inventory.containers, pods).await?)
+}
+
+/// For commands that act on a container which is there already: a runtime that is down or hangs
+/// does not keep them from acting on one of the other runtime.
+pub(crate) async fn observe_reachable(
+    root: &HostRoot,
+    state: &StateDir,
+    runtimes: &Runtimes,
+) -> Result<Reachable, StateError> {
+    let pods = sked::list(runtimes, READ_TIMEOUT);
+    let list = async |endpoint: &Endpoint| within(READ_TIMEOUT, endpoint, list(endpoint)).await;
+    let (inventory, pods) = tokio::join!(list_both(runtimes, READ_TIMEOUT, list), pods);
+    let unread = inventory.chosen_error.into_iter();
+    Ok(Reachable {
+        answered: inventory.answered,
+        unread: unread.chain(inventory.other_error).collect(),
+        observed: with_kernel(root, state, inventory.containers, pods).await?,
+    })
+}
+
+async fn with_kernel(
+    root: &HostRoot,
+    state: &StateDir,
+    containers: Vec<RuntimeContainer>,
+    pods: Result<Vec<SkedPod>, DriverError>,
+) -> Result<Observed, StateError> {
     let monitor = KernelMonitor::new(root.clone());
     let kernel = monitor.settled(SETTLE_TIMEOUT).await;
     let mut sked = pods.unwrap_or_else(|error| {
@@ -97,3 +133,6 @@ impl Observed {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,7 @@ pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod stop;
 mod table;
+pub(crate) mod trial;
 mod trust_basis;
 pub(crate) mod usage;
 pub(crate) mod verify;

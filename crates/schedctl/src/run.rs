@@ -8,6 +8,7 @@ use schedctl_args::args::Args;
 
 use crate::cmd;
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 use crate::output::{Printer, log, usage};
 use crate::request::Request;
 use crate::settings::config_file::ConfigFile;
@@ -36,7 +37,11 @@ fn perform(request: &Request, printer: &mut Printer) -> anyhow::Result<Exit> {
         .enable_all()
         .build()
         .context("cannot start the async runtime")?;
-    let outcome = runtime.block_on(cmd::perform(request, printer));
+    let outcome = runtime.block_on(async {
+        let interrupt = Interrupt::listen().context("cannot listen for signals")?;
+        let command = cmd::perform(request, &interrupt, printer);
+        interrupt.or(command).await
+    });
     // Do not wait for a name lookup that is still in progress.
     runtime.shutdown_background();
     outcome

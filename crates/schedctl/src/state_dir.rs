@@ -1,5 +1,5 @@
 //! The directory for what must outlive a run but not a reboot: a lock, the trial, and whether a
-//! trial's guard runs.
+//! trial's guard runs. `/run` may outlive a reboot, so its files know their boot.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -8,27 +8,35 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+use schedkit_host::HostRoot;
+use schedkit_host::kernel::KernelInfo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep};
 
 const LOCK: &str = "lock";
 const GUARD: &str = "guard";
-const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+/// Longer than a guard takes for one attempt to go back.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(180);
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// `/run/schedctl`, except in tests.
 #[derive(Debug, Clone)]
-pub(crate) struct StateDir(PathBuf);
+pub(crate) struct StateDir {
+    path: PathBuf,
+    /// `None` if it is unknown.
+    boot_id: Option<String>,
+}
 
 /// A file lock; the kernel releases it when its process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
 }
 
 /// Whether the guard of a trial runs, by the lock that it holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum GuardProcess {
     Running,
     Gone,
@@ -59,11 +67,28 @@ pub(crate) enum StateError {
 
 impl StateDir {
     pub(crate) fn system() -> Self {
-        Self::at("/run/schedctl")
+        let boot_id = KernelInfo::read(&HostRoot::system()).boot_id;
+        Self {
+            boot_id: boot_id.known().cloned(),
+            ..Self::at("/run/schedctl")
+        }
     }
 
     pub(crate) fn at(path: impl Into<PathBuf>) -> Self {
-        Self(path.into())
+        Self {
+            path: path.into(),
+            boot_id: None,
+        }
+    }
+
+    pub(crate) fn boot_id(&self) -> Option<&str> {
+        self.boot_id.as_deref()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_boot(self, boot_id: &str) -> Self {
+        let boot_id = Some(boot_id.to_owned());
+        Self { boot_id, ..self }
     }
 
     /// Held while something is changed; waits for other schedctl processes.
@@ -82,7 +107,20 @@ impl StateDir {
 
     /// `None` if another process holds the lock.
     pub(crate) fn try_lock(&self) -> Result<Option<Lock>, StateError> {
-        self.flock(LOCK, FlockOperation::NonBlockingLockExclusive)
+        let lock = self.flock(LOCK, FlockOperation::NonBlockingLockExclusive)?;
+        if let Some(Lock { file }) = &lock {
+            // Only for a message to those who wait.
+            let pid = std::process::id().to_string();
+            let _ = file
+                .set_len(0)
+                .and_then(|()| { file }.write_all(pid.as_bytes()));
+        }
+        Ok(lock)
+    }
+
+    /// The process that holds the lock, or held it last.
+    pub(crate) fn lock_holder(&self) -> Option<u32> {
+        fs::read_to_string(self.path.join(LOCK)).ok()?.parse().ok()
     }
 
     /// The lock that a guard holds while it runs. Several guards may hold it.
@@ -98,22 +136,31 @@ impl StateDir {
 
     fn flock(&self, name: &str, operation: FlockOperation) -> Result<Option<Lock>, StateError> {
         self.create()?;
-        let path = self.0.join(name);
+        let path = self.path.join(name);
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let file = options
             .open(&path)
             .map_err(|error| io_error(&path, error))?;
         match flock(&file, operation) {
-            Ok(()) => Ok(Some(Lock { _file: file })),
+            Ok(()) => Ok(Some(Lock { file })),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(io_error(&path, error.into())),
         }
     }
 
+    /// An empty file to write to.
+    pub(crate) fn create_file(&self, name: &str) -> Result<File, StateError> {
+        self.create()?;
+        let path = self.path.join(name);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        options.open(&path).map_err(|error| io_error(&path, error))
+    }
+
     /// `None` if there is no such file.
     pub(crate) fn load<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StateError> {
-        let path = self.0.join(name);
+        let path = self.path.join(name);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -129,8 +176,8 @@ impl StateDir {
     /// Writes a file atomically.
     pub(crate) fn save(&self, name: &str, value: &impl Serialize) -> Result<(), StateError> {
         self.create()?;
-        let path = self.0.join(name);
-        let draft = self.0.join(format!("{name}.{}", std::process::id()));
+        let path = self.path.join(name);
+        let draft = self.path.join(format!("{name}.{}", std::process::id()));
         let write = || {
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(true).mode(0o600);
@@ -143,7 +190,7 @@ impl StateDir {
 
     /// Succeeds if there is no such file.
     pub(crate) fn delete(&self, name: &str) -> Result<(), StateError> {
-        let path = self.0.join(name);
+        let path = self.path.join(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error(&path, error)),
             _ => Ok(()),
@@ -152,20 +199,21 @@ impl StateDir {
 
     fn create(&self) -> Result<(), StateError> {
         let mut builder = DirBuilder::new();
-        let created = builder.recursive(true).mode(0o700).create(&self.0);
-        created.map_err(|error| io_error(&self.0, error))?;
+        let created = builder.recursive(true).mode(0o700).create(&self.path);
+        created.map_err(|error| io_error(&self.path, error))?;
         self.check_owner()
     }
 
     fn check_owner(&self) -> Result<(), StateError> {
-        let folder = fs::symlink_metadata(&self.0).map_err(|error| io_error(&self.0, error))?;
+        let folder =
+            fs::symlink_metadata(&self.path).map_err(|error| io_error(&self.path, error))?;
         let user = rustix::process::geteuid().as_raw();
         let is_safe = folder.is_dir() && folder.mode() & 0o022 == 0;
         match folder.uid() {
             owner if is_safe && owner == user => Ok(()),
             // root's, and this user is somebody else.
-            0 if is_safe => Err(StateError::Permission(self.0.clone())),
-            _ => Err(StateError::Untrusted(self.0.clone())),
+            0 if is_safe => Err(StateError::Permission(self.path.clone())),
+            _ => Err(StateError::Untrusted(self.path.clone())),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! the guard ([`crate::guard`]) can undo the start even if schedctl is killed. If the guard is gone,
 //! too, the next command that changes something undoes it.
 
+use std::error::Error;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,6 +12,7 @@ use schedkit_runtime::ContainerId;
 use schedkit_runtime::driver::Runtime;
 use serde::{Deserialize, Serialize};
 
+use crate::error_text;
 use crate::state_dir::{GuardProcess, StateDir, StateError};
 
 const FILE: &str = "trial.json";
@@ -27,8 +29,22 @@ pub(crate) struct Trial {
     pub(crate) before: Option<ContainerId>,
     /// Counted from the attach.
     pub(crate) length: Duration,
+    /// Only to be shown: the clock of the machine may be set.
     pub(crate) until: Timestamp,
+    /// When its time is up, in time since the boot.
+    pub(crate) deadline: Duration,
+    /// The boot that it belongs to, if that is known.
+    pub(crate) boot_id: Option<String>,
     pub(crate) stage: Stage,
+    /// Its time is up, and going back has failed so far.
+    pub(crate) failed: Option<FailedReturn>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FailedReturn {
+    pub(crate) attempts: u32,
+    /// Of the last attempt; printable.
+    pub(crate) error: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,8 +57,14 @@ pub(crate) enum Stage {
 }
 
 impl Trial {
+    /// A trial of another boot is over: nothing of it runs any more.
     pub(crate) fn read(state: &StateDir) -> Result<Option<Self>, StateError> {
-        state.load(FILE)
+        let trial: Option<Self> = state.load(FILE)?;
+        let now = state.boot_id();
+        Ok(trial.filter(|trial| match (&trial.boot_id, now) {
+            (Some(then), Some(now)) => then == now,
+            _ => true,
+        }))
     }
 
     pub(crate) fn save(&self, state: &StateDir) -> Result<(), StateError> {
@@ -53,16 +75,33 @@ impl Trial {
         state.delete(FILE)
     }
 
-    /// Whether its guard will not end it.
-    pub(crate) fn is_abandoned(&self, now: Timestamp, guard: GuardProcess) -> bool {
-        guard == GuardProcess::Gone || now > self.until + GUARD_DELAY
+    /// Records that an attempt to go back has failed.
+    pub(crate) fn with_failure(&self, cause: &dyn Error) -> Self {
+        let attempts = self.failed.as_ref().map_or(0, |failed| failed.attempts);
+        let failed = FailedReturn {
+            attempts: attempts.saturating_add(1),
+            error: error_text::one_line(cause),
+        };
+        Self {
+            failed: Some(failed),
+            ..self.clone()
+        }
+    }
+
+    /// Whether a command may end it: its guard will not, or has tried in vain.
+    pub(crate) fn is_abandoned(&self, now: Duration, guard: GuardProcess) -> bool {
+        let late = now > self.deadline.saturating_add(GUARD_DELAY);
+        guard == GuardProcess::Gone || late || self.failed.is_some()
     }
 
     /// The warning of `schedctl status`.
-    pub(crate) fn warning(&self, now: Timestamp, guard: GuardProcess) -> String {
+    pub(crate) fn warning(&self, now: Duration, guard: GuardProcess) -> String {
         let Self {
             scheduler, until, ..
         } = self;
+        if let Some(failed) = &self.failed {
+            return failed.warning(scheduler, guard);
+        }
         if !self.is_abandoned(now, guard) {
             return format!(
                 "{scheduler} is on trial until {until:.0}: keep it with `schedctl confirm`, or end \
@@ -80,39 +119,100 @@ impl Trial {
     }
 }
 
+impl FailedReturn {
+    fn warning(&self, scheduler: &str, guard: GuardProcess) -> String {
+        let Self { attempts, error } = self;
+        let times = match attempts {
+            1 => "once".to_owned(),
+            several => format!("{several} times, at last"),
+        };
+        let next = match guard {
+            GuardProcess::Running => "its guard process tries again",
+            GuardProcess::Gone => {
+                "its guard process is gone, and the next `schedctl run`, `switch` or `stop` tries \
+                 again"
+            }
+        };
+        format!(
+            "the trial of {scheduler} is over, and going back has failed {times}: {error}; {next}; \
+             `schedctl stop {scheduler}` gives up"
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::trial;
+
+    fn of_a_minute() -> Trial {
+        Trial {
+            deadline: Duration::from_secs(1000),
+            until: "2026-01-02T03:04:05Z".parse().unwrap(),
+            ..trial("a")
+        }
+    }
 
     #[test]
     fn a_trial_without_a_guard_or_long_past_its_end_is_abandoned() {
-        let until: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
-        let trial = Trial {
-            scheduler: "scx_a".to_owned(),
-            runtime: Runtime::Podman,
-            candidate: ContainerId::new("a"),
-            before: None,
-            length: Duration::from_secs(60),
-            until,
-            stage: Stage::Starting,
-        };
+        let trial = of_a_minute();
         let second = Duration::from_secs(1);
-        let late = until + 2 * GUARD_DELAY;
+        let early = trial.deadline - second;
         for (now, guard, abandoned, part) in [
-            (until - second, GuardProcess::Running, false, "or end"),
-            (until + second, GuardProcess::Running, false, "or end"),
-            (late, GuardProcess::Running, true, "should be over"),
+            (early, GuardProcess::Running, false, "or end"),
             (
-                until - second,
-                GuardProcess::Gone,
-                true,
-                "guard process is gone",
+                trial.deadline + second,
+                GuardProcess::Running,
+                false,
+                "or end",
             ),
+            (
+                trial.deadline + 2 * GUARD_DELAY,
+                GuardProcess::Running,
+                true,
+                "should be over",
+            ),
+            (early, GuardProcess::Gone, true, "guard process is gone"),
         ] {
-            assert_eq!(trial.is_abandoned(now, guard), abandoned, "{now} {guard:?}");
+            assert_eq!(
+                trial.is_abandoned(now, guard),
+                abandoned,
+                "{now:?} {guard:?}"
+            );
             let warning = trial.warning(now, guard);
             assert!(warning.contains(part), "{warning}");
             assert!(warning.contains("until 2026-01-02T03:04:05Z"), "{warning}");
         }
+    }
+
+    #[test]
+    fn failed_attempts_are_counted_and_told() {
+        let now = Duration::from_secs(2000);
+        let error = |text: &str| std::io::Error::other(text.to_owned());
+        let once = of_a_minute().with_failure(&error("first"));
+        let warning = once.warning(now, GuardProcess::Running);
+        assert!(warning.contains("has failed once: first;"), "{warning}");
+        assert!(warning.contains("tries again; `schedctl stop"), "{warning}");
+        assert!(once.is_abandoned(Duration::ZERO, GuardProcess::Running));
+        let twice = once.with_failure(&error("second\u{1b}[2J"));
+        let warning = twice.warning(now, GuardProcess::Gone);
+        assert!(warning.contains("2 times, at last: second"), "{warning}");
+        assert!(warning.contains("the next `schedctl run`"), "{warning}");
+        assert!(!warning.contains('\u{1b}'), "{warning}");
+    }
+
+    #[test]
+    fn a_trial_of_another_boot_is_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = |boot: &str| StateDir::at(folder.path()).of_boot(boot);
+        let trial = Trial {
+            boot_id: Some("one".to_owned()),
+            ..of_a_minute()
+        };
+        trial.save(&state("one")).unwrap();
+        assert_eq!(Trial::read(&state("one")).unwrap(), Some(trial.clone()));
+        assert_eq!(Trial::read(&state("two")).unwrap(), None);
+        let unknown = StateDir::at(folder.path());
+        assert_eq!(Trial::read(&unknown).unwrap(), Some(trial));
     }
 }

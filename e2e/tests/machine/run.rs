@@ -1,5 +1,6 @@
 //! `run`, `ps`, `logs` and `stop`, through both runtimes.
 
+use lab::Daemon;
 use testkit::machine::{DRIVERS, machine};
 
 #[test]
@@ -51,4 +52,24 @@ fn stop_kills_what_ignores_sigterm() {
     machine.must(&deaf);
     machine.expect(0, &["stop", "scx_lab", "--grace", "1s"]);
     assert_eq!((machine.ops(), machine.containers()), (None, 0));
+}
+
+/// By default the driver is Podman; what runs in containerd is found by itself.
+#[test]
+fn stop_needs_only_the_runtime_that_has_the_scheduler() {
+    let machine = machine();
+    machine.must(&["-d", "containerd", "run", "scx_lab"]);
+    machine.stop_daemon(Daemon::Podman);
+    let down = machine.schedctl(&["stop"]);
+    machine.start_daemon(Daemon::Podman);
+    assert_eq!(down.status, 0, "{}", down.text());
+    machine.must_be_idle("containerd");
+    machine.must(&["run", "scx_lab"]);
+    machine.shell("pkill -STOP -x containerd");
+    let hangs = machine.schedctl(&["stop", "scx_lab"]);
+    machine.shell("pkill -CONT -x containerd");
+    assert_eq!(hangs.status, 0, "{}", hangs.text());
+    let warning = "containerd did not list its containers within";
+    assert!(hangs.stderr.contains(warning), "{}", hangs.stderr);
+    machine.must_be_idle("podman");
 }

@@ -64,9 +64,9 @@ pub struct Switch {
 
 #[derive(Debug, clap::Args)]
 pub struct Stop {
-    /// A scheduler's name, a container's id, or the first characters of an id.
+    /// A scheduler's name, a container's id, or the first characters of an id [default: the running one].
     #[arg(value_name = "ID|NAME")]
-    pub target: String,
+    pub target: Option<String>,
     /// How long it may take to exit after SIGTERM before SIGKILL is sent.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = super::duration::parse)]
     pub grace: Duration,
@@ -155,6 +155,7 @@ Exit codes:
   2  its process has exited, but the kernel still has its scheduler attached
 
 Examples:
+  schedctl stop
   schedctl stop scx_lavd
   schedctl stop 3f2a9c";
 

@@ -9,11 +9,12 @@ use schedkit_runtime::{After, Driver};
 use crate::drivers::open;
 use crate::error_text;
 use crate::exit::Exit;
-use crate::observe::observe;
+use crate::observe::{ObserveError, Reachable, observe_reachable};
 use crate::output::{Printer, stop::ConfirmResult};
 use crate::settings::Settings;
 use crate::state_dir::StateDir;
 use crate::status::Status;
+use crate::steps::take_lock::take_lock;
 use crate::trial::Trial;
 
 const GRACE: Duration = Duration::from_secs(10);
@@ -25,8 +26,10 @@ pub(super) async fn confirm(
 ) -> anyhow::Result<Exit> {
     let state = StateDir::system();
     let runtimes = settings.runtimes();
-    let _lock = state.lock().await?;
-    let observed = observe(root, &state, &runtimes).await?;
+    let _lock = take_lock(&state).await?;
+    let Reachable {
+        observed, unread, ..
+    } = observe_reachable(root, &state, &runtimes).await?;
     let Some(trial) = &observed.trial else {
         bail!("no scheduler is on trial: its time may be up, see `schedctl status`");
     };
@@ -34,8 +37,12 @@ pub(super) async fn confirm(
     let assessment = observed.assess()?;
     let subject = assessment.container;
     let is_candidate = subject.is_some_and(|one| one.container.id == trial.candidate);
+    let is_running = assessment.status == Status::Running && is_candidate;
+    if let (false, Some(error)) = (is_running, unread.into_iter().next()) {
+        return Err(ObserveError::from(error).into());
+    }
     ensure!(
-        assessment.status == Status::Running && is_candidate,
+        is_running,
         "the kernel does not run {}, which is on trial: see `schedctl status`",
         trial.scheduler
     );

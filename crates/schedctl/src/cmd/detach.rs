@@ -22,7 +22,7 @@ pub(super) async fn detach(
         printer.print(&DetachResult::nothing_attached())?;
         return Ok(Exit::Ok);
     };
-    if consent == Consent::Ask && !ask(&format!("Make the kernel detach {ops}?"))? {
+    if consent == Consent::Ask && !ask(&format!("Make the kernel detach {ops}?")).await? {
         bail!("nothing was done: use --force to detach {ops} without confirmation");
     }
     kernel.force_detach().context(
@@ -53,12 +53,16 @@ fn attached(kernel: &Fact<KernelSchedExt>) -> Option<String> {
 }
 
 /// Without a terminal the answer is no.
-fn ask(question: &str) -> anyhow::Result<bool> {
+async fn ask(question: &str) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Ok(false);
     }
     write!(io::stderr(), "{question} [y/N] ")?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
+    // In a thread: a signal must be heard meanwhile.
+    let reading = tokio::task::spawn_blocking(|| {
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer).map(|_| answer)
+    });
+    let answer = reading.await??;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -18,8 +18,13 @@ const INTERVALS: WatchIntervals = WatchIntervals {
     settle: Duration::from_millis(20),
 };
 
-pub(super) async fn events(root: &HostRoot, printer: &mut Printer) -> anyhow::Result<Exit> {
-    let mut interrupt = Interrupt::listen()?;
+pub(super) async fn events(
+    root: &HostRoot,
+    interrupt: &Interrupt,
+    printer: &mut Printer,
+) -> anyhow::Result<Exit> {
+    // Ctrl-C is how it ends.
+    let _hold = interrupt.hold();
     let mut watch = Watch::open(root.clone(), INTERVALS);
     if !watch.receives_events() {
         let seconds = INTERVALS.poll.as_secs();
@@ -30,7 +35,7 @@ pub(super) async fn events(root: &HostRoot, printer: &mut Printer) -> anyhow::Re
     let (mut before, mut origin) = (Fact::Absent, Origin::Initial);
     loop {
         let now = tokio::select! {
-            () = interrupt.received() => return Ok(Exit::Ok),
+            _ = interrupt.received() => return Ok(Exit::Ok),
             now = watch.next() => now,
         };
         if let Some(trouble) = now.problem() {

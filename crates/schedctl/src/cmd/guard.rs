@@ -7,6 +7,7 @@ use crate::drivers::open;
 use crate::execute::Executor;
 use crate::exit::Exit;
 use crate::guard;
+use crate::guard_process::report_ready;
 use crate::kernel::KernelMonitor;
 use crate::settings::Settings;
 use crate::state_dir::StateDir;
@@ -18,7 +19,7 @@ pub(super) async fn guard(
 ) -> anyhow::Result<Exit> {
     let state = StateDir::system();
     let _guard_lock = state.guard_lock()?;
-    guard::detach_from_terminal()?;
+    report_ready()?;
     let endpoint = settings.runtimes().chosen;
     let executor = Executor {
         driver: &open(&endpoint, &settings.registry),

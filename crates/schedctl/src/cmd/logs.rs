@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use crate::drivers::open;
 use crate::exit::Exit;
 use crate::forward_output::{OutputForwarder, StdoutTarget};
-use crate::observe::observe;
+use crate::observe::{ObserveError, Reachable, observe_reachable};
 use crate::request::LogsRequest;
 use crate::settings::Settings;
 use crate::state_dir::StateDir;
@@ -19,10 +19,19 @@ pub(super) async fn logs(
     settings: &Settings,
 ) -> anyhow::Result<Exit> {
     let runtimes = settings.runtimes();
-    let observed = observe(root, &StateDir::system(), &runtimes).await?;
+    let Reachable {
+        observed, unread, ..
+    } = observe_reachable(root, &StateDir::system(), &runtimes).await?;
     let found = match &request.target {
-        Some(target) => find_container::find(target, &observed.containers)?,
-        None => find_container::only(&observed.containers)?,
+        Some(target) => find_container::find(target, &observed.containers),
+        None => find_container::only(&observed.containers),
+    };
+    let found = match (found, unread.into_iter().next()) {
+        // It may be in the runtime that does not answer.
+        (Err(error), Some(unread)) if error.is_absence() => {
+            return Err(ObserveError::from(unread).into());
+        }
+        (found, _) => found?,
     };
     let driver = open(runtimes.endpoint(found.runtime), &settings.registry);
     let closed = Notify::new();

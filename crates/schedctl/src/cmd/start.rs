@@ -7,7 +7,6 @@
 
 use std::time::Duration;
 
-use anyhow::bail;
 use schedkit_core::ImageRef;
 use schedkit_host::HostRoot;
 use schedkit_image::registry::Client;
@@ -18,7 +17,7 @@ use crate::decide::{Decision, DesiredScheduler, Running, StartMode, decide};
 use crate::drivers::{AnyDriver, open};
 use crate::execute::{Executor, Rollback, Success, execute};
 use crate::exit::Exit;
-use crate::guard;
+use crate::guard_process::GuardCommand;
 use crate::interrupt::Interrupt;
 use crate::kernel::KernelMonitor;
 use crate::observe::observe;
@@ -35,6 +34,7 @@ use crate::steps::find_image::find_image;
 use crate::steps::follow::follow;
 use crate::steps::preflight;
 use crate::steps::pull_image::pull_image;
+use crate::steps::take_lock::take_lock;
 use crate::steps::verify_image::require_trust;
 use crate::steps::verify_running::verify_running;
 use crate::trial::Trial;
@@ -43,11 +43,12 @@ pub(super) async fn start(
     request: &StartRequest,
     root: &HostRoot,
     settings: &Settings,
+    interrupt: &Interrupt,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let found = find_image(&request.image.name_or_reference, settings, printer).await?;
     let image = request.image.image(&found)?;
-    let mut session = Session::new(request, root, settings)?;
+    let session = Session::new(request, root, settings, interrupt);
     if Trial::read(&session.state)?.is_some() {
         session.lock(printer).await?;
     }
@@ -106,7 +107,7 @@ struct Session<'a> {
     runtimes: Runtimes,
     state: StateDir,
     driver: AnyDriver,
-    interrupt: Interrupt,
+    interrupt: &'a Interrupt,
 }
 
 impl<'a> Session<'a> {
@@ -114,17 +115,18 @@ impl<'a> Session<'a> {
         request: &'a StartRequest,
         root: &'a HostRoot,
         settings: &'a Settings,
-    ) -> anyhow::Result<Self> {
+        interrupt: &'a Interrupt,
+    ) -> Self {
         let runtimes = settings.runtimes();
-        Ok(Self {
+        Self {
             request,
             root,
             settings,
             state: StateDir::system(),
             driver: open(&runtimes.chosen, &settings.registry),
             runtimes,
-            interrupt: Interrupt::listen()?,
-        })
+            interrupt,
+        }
     }
 
     fn is_dry_run(&self) -> bool {
@@ -136,7 +138,7 @@ impl<'a> Session<'a> {
         if self.is_dry_run() {
             return Ok(None);
         }
-        let lock = self.state.lock().await?;
+        let lock = take_lock(&self.state).await?;
         end_abandoned_trial(self.root, &self.state, self.settings, printer).await?;
         Ok(Some(lock))
     }
@@ -157,33 +159,36 @@ impl<'a> Session<'a> {
         require_trust(image, &self.request.image.trust, &registry, printer).await
     }
 
-    async fn pull(&mut self, image: &Trusted) -> anyhow::Result<Pulled> {
+    async fn pull(&self, image: &Trusted) -> anyhow::Result<Pulled> {
         if self.is_dry_run() {
             return Ok(Pulled::Cached);
         }
-        tokio::select! {
-            pulled = pull_image(&self.driver, image) => Ok(pulled?),
-            () = self.interrupt.received() => bail!("interrupted during the pull of the image"),
-        }
+        Ok(pull_image(&self.driver, image).await?)
     }
 
-    async fn execute(&mut self, plan: &Plan) -> anyhow::Result<Success> {
+    async fn execute(&self, plan: &Plan) -> anyhow::Result<Success> {
         let endpoint = &self.runtimes.chosen;
+        let guard = GuardCommand {
+            root: self.root,
+            state: &self.state,
+            endpoint,
+            config: self.settings.config.value.as_deref(),
+        };
         let executor = Executor {
             driver: &self.driver,
             runtime: endpoint.runtime,
             kernel: &KernelMonitor::new(self.root.clone()),
             state: &self.state,
-            start_guard: &|trial| guard::start_guard(endpoint, trial),
+            start_guard: &|trial| guard.start(trial),
         };
         let progress = PlanProgress::new(plan);
         let mut on_step = |step: &PlanStep| progress.show(step);
-        let result = execute(plan, &executor, &mut self.interrupt, &mut on_step).await;
+        let result = execute(plan, &executor, self.interrupt, &mut on_step).await;
         result.map_err(|failure| anyhow::Error::new(*failure))
     }
 
     async fn already_runs(
-        &mut self,
+        &self,
         running: &Running,
         printer: &mut Printer,
     ) -> anyhow::Result<Exit> {
@@ -199,7 +204,7 @@ impl<'a> Session<'a> {
     /// Removes what an interrupted run left behind, beside the running scheduler.
     async fn remove_leftovers(&self, printer: &mut Printer) -> anyhow::Result<()> {
         // Without the lock a leftover may be the work of another process.
-        let _lock = self.state.lock().await?;
+        let _lock = take_lock(&self.state).await?;
         let observed = observe(self.root, &self.state, &self.runtimes).await?;
         for left in observed.leftovers() {
             let endpoint = self.runtimes.endpoint(left.runtime);
@@ -212,11 +217,11 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    async fn finish(&mut self, id: &ContainerId, printer: &Printer) -> anyhow::Result<Exit> {
+    async fn finish(&self, id: &ContainerId, printer: &Printer) -> anyhow::Result<Exit> {
         match self.request.after {
             AfterStart::Follow => {
                 let target = printer.scheduler_stdout();
-                follow(&self.driver, id, target, &self.state, &mut self.interrupt).await
+                follow(&self.driver, id, target, &self.state, self.interrupt).await
             }
             AfterStart::Return | AfterStart::DryRun => Ok(Exit::Ok),
         }

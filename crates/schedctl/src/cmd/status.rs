@@ -7,18 +7,20 @@ use schedkit_host::{Fact, HostRoot, Watch, WatchIntervals};
 use schedkit_runtime::DriverError;
 use tokio::time::timeout;
 
+use crate::boot_time::since_boot;
 use crate::error_text;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::inventory::{READ_TIMEOUT, list, list_both};
 use crate::kernel::KernelMonitor;
 use crate::output::status::{PartialStatus, StatusReport, TimedStatus};
+use crate::output::trial::TrialDocument;
 use crate::output::{Layout, Printer, Reader};
 use crate::request::StatusMode;
 use crate::runtimes::{Runtimes, driver_name};
 use crate::settings::Settings;
 use crate::sked;
-use crate::state_dir::{StateDir, StateError};
+use crate::state_dir::{GuardProcess, StateDir, StateError};
 use crate::status::{Assessment, assess, include_sked, process_to_inspect};
 use crate::trial::Trial;
 
@@ -38,12 +40,13 @@ pub(super) async fn status(
     mode: StatusMode,
     root: &HostRoot,
     settings: &Settings,
+    interrupt: &Interrupt,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let runtimes = settings.runtimes();
     match mode {
         StatusMode::Once => once(root, &runtimes, printer).await,
-        StatusMode::Watch => watch(root, &runtimes, printer).await,
+        StatusMode::Watch => watch(root, &runtimes, interrupt, printer).await,
     }
 }
 
@@ -65,15 +68,17 @@ async fn once(root: &HostRoot, runtimes: &Runtimes, printer: &mut Printer) -> an
 async fn watch(
     root: &HostRoot,
     runtimes: &Runtimes,
+    interrupt: &Interrupt,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let state = StateDir::system();
-    let mut interrupt = Interrupt::listen()?;
+    // Ctrl-C is how it ends.
+    let _hold = interrupt.hold();
     let mut watch = Watch::open(root.clone(), WatchIntervals::default());
     let mut last: Option<Answer> = None;
     loop {
         let answer = tokio::select! {
-            () = interrupt.received() => return Ok(Exit::Ok),
+            _ = interrupt.received() => return Ok(Exit::Ok),
             answer = read(root, &state, runtimes) => answer,
         };
         if !last.as_ref().is_some_and(|last| answer.same_as(last)) {
@@ -83,7 +88,7 @@ async fn watch(
             last = Some(answer);
         }
         tokio::select! {
-            () = interrupt.received() => return Ok(Exit::Ok),
+            _ = interrupt.received() => return Ok(Exit::Ok),
             _ = timeout(WATCH_INTERVAL, watch.next()) => {}
         }
     }
@@ -118,11 +123,14 @@ async fn read(root: &HostRoot, state: &StateDir, runtimes: &Runtimes) -> Answer 
     let process = process_to_inspect(&kernel, containers);
     let holds = process.map_or(Fact::Absent, |pid| monitor.holds_scheduler(pid));
     let (trial, trial_warning) = match read_trial(state) {
-        Ok(Some((trial, warning))) => (Some(trial), Some(warning)),
+        Ok(Some((trial, guard))) => {
+            let warning = trial.warning(since_boot(), guard);
+            (Some((trial, guard)), Some(warning))
+        }
         Ok(None) => (None, None),
         Err(error) => (None, Some(error_text::one_line(&error))),
     };
-    let fallback = trial.as_ref().and_then(|trial| trial.before.as_ref());
+    let fallback = trial.as_ref().and_then(|(trial, _)| trial.before.as_ref());
     let (mut pods, pods_error) = match pods {
         Ok(pods) => (pods, None),
         Err(error) => (Vec::new(), Some(error)),
@@ -132,7 +140,8 @@ async fn read(root: &HostRoot, state: &StateDir, runtimes: &Runtimes) -> Answer 
         Ok(assessment) => include_sked(assessment, &kernel, &pods),
         Err(error) => return unknown(error.to_string()),
     };
-    let report = StatusReport::new(driver, &kernel, containers, &assessment);
+    let mut report = StatusReport::new(driver, &kernel, containers, &assessment);
+    report.trial = trial.map(|(trial, guard)| TrialDocument::new(&trial, guard));
     let Assessment { mut warnings, .. } = assessment;
     warnings.extend(trial_warning);
     let other_error = inventory.other_error.as_ref();
@@ -143,13 +152,13 @@ async fn read(root: &HostRoot, state: &StateDir, runtimes: &Runtimes) -> Answer 
     Answer::Known(Box::new(report), warnings)
 }
 
-/// The trial and its warning. Does not create the directory.
-fn read_trial(state: &StateDir) -> Result<Option<(Trial, String)>, StateError> {
+/// Does not create the directory.
+fn read_trial(state: &StateDir) -> Result<Option<(Trial, GuardProcess)>, StateError> {
     let Some(trial) = Trial::read(state)? else {
         return Ok(None);
     };
-    let warning = trial.warning(Timestamp::now(), state.guard()?);
-    Ok(Some((trial, warning)))
+    let guard = state.guard()?;
+    Ok(Some((trial, guard)))
 }
 
 const OTHER_UNKNOWN: &str = "its containers of schedctl are unknown";

@@ -4,8 +4,8 @@ use schedkit_host::SchedExtState as KernelState;
 use schedkit_runtime::{Container, ContainerId, ContainerState, ExitCode, Ownership, Record};
 
 use super::*;
-use crate::fixtures::sked_pod;
-use crate::trial::{Stage, Trial};
+use crate::fixtures::{self, sked_pod};
+use crate::trial::Trial;
 
 fn kernel(ops: Option<&str>) -> Fact<KernelSchedExt> {
     let state = match ops {
@@ -163,15 +163,10 @@ fn answers(
     })
 }
 
-fn trial_of(candidate: &str) -> Trial {
+fn trial_of(scheduler: &str) -> Trial {
     Trial {
-        scheduler: candidate.to_owned(),
-        runtime: Runtime::Podman,
-        candidate: ContainerId::new(format!("{candidate}-id")),
-        before: None,
-        length: Duration::from_secs(1),
-        until: Timestamp::UNIX_EPOCH,
-        stage: Stage::Starting,
+        scheduler: scheduler.to_owned(),
+        ..fixtures::trial(&format!("{scheduler}-id"))
     }
 }
 

@@ -8,6 +8,7 @@ use schedkit_core::{OpsName, SchedulerExit};
 use schedkit_runtime::{DriverError, ExitCode};
 
 use crate::error_text;
+use crate::interrupt::Interrupted;
 use crate::state_dir::StateError;
 
 #[derive(Debug, thiserror::Error)]
@@ -31,8 +32,8 @@ pub(crate) enum FailureCause {
     Guard(#[source] io::Error),
     #[error(transparent)]
     State(#[from] StateError),
-    #[error("interrupted")]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     #[error("the plan starts nothing")]
     NothingStarted,
 }

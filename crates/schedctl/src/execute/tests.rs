@@ -130,8 +130,8 @@ impl Fake {
                 _ => Ok(()),
             },
         };
-        let mut interrupt = Interrupt::listen().unwrap();
-        execute(&plan, &executor, &mut interrupt, &mut |_| ()).await
+        let interrupt = Interrupt::listen().unwrap();
+        execute(&plan, &executor, &interrupt, &mut |_| ()).await
     }
 
     fn done(&self) -> Vec<String> {

@@ -163,3 +163,15 @@ fn the_other_runtime_has_its_default_socket() {
     let podman = runtimes.endpoint(Runtime::Podman);
     assert_eq!(podman.socket, Path::new("/run/podman/podman.sock"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_runtime_that_hangs_is_one_that_does_not_answer() {
+    let endpoint = Endpoint {
+        runtime: Runtime::Podman,
+        socket: "/p".into(),
+    };
+    let listing = Fake::Hangs;
+    let answer = within(READ_TIMEOUT, &endpoint, listing.list()).await;
+    let error = answer.unwrap_err().to_string();
+    assert_eq!(error, "Podman did not list its containers within 10 s");
+}

@@ -8,6 +8,7 @@ use crate::decide::Refusal;
 use crate::error_text;
 use crate::execute::{FailureCause, PlanFailure, Rollback};
 use crate::exit::Exit;
+use crate::interrupt::Interrupted;
 use crate::untrusted_image::UntrustedImage;
 
 #[derive(Debug, Serialize)]
@@ -30,6 +31,10 @@ impl ErrorDocument {
     pub(super) fn of(error: &anyhow::Error) -> (Self, Exit) {
         if let Some(failure) = error.downcast_ref::<PlanFailure>() {
             return Self::of_plan(failure);
+        }
+        if let Some(signal) = error.downcast_ref::<Interrupted>() {
+            let exit = Exit::Signal(*signal);
+            return (Self::plain(signal.to_string(), exit), exit);
         }
         let exit = match error.downcast_ref::<Refusal>() {
             None if error.is::<UntrustedImage>() => Exit::Refused,
@@ -60,6 +65,7 @@ impl ErrorDocument {
         let PlanFailure { cause, rollback } = failure;
         let exit = match cause {
             FailureCause::NotAttached(_) => Exit::NotAttached,
+            FailureCause::Interrupted(signal) => Exit::Signal(*signal),
             _ => Exit::Failure,
         };
         let mut document = Self::plain(error_text::one_line(cause), exit);
@@ -74,7 +80,7 @@ impl ErrorDocument {
             FailureCause::NotDetached
             | FailureCause::Guard(_)
             | FailureCause::State(_)
-            | FailureCause::Interrupted
+            | FailureCause::Interrupted(_)
             | FailureCause::NothingStarted => {}
         }
         (document, exit)

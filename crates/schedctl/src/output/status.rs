@@ -12,6 +12,7 @@ use super::container::{ContainerDocument, SchedulerDocument};
 use super::document::{Document, ERROR, GOOD, json_name};
 use super::kernel::KernelDocument;
 use super::table;
+use super::trial::TrialDocument;
 use crate::container::RuntimeContainer;
 use crate::exit::Exit;
 use crate::runtimes::driver_name;
@@ -30,6 +31,7 @@ pub(crate) struct StatusReport {
     /// `schedctl` or `sked`: who started the scheduler.
     managed_by: Option<&'static str>,
     sked: Option<SkedDocument>,
+    pub(crate) trial: Option<TrialDocument>,
 }
 
 /// The pod, if sked started the scheduler.
@@ -92,6 +94,7 @@ impl StatusReport {
             kernel: kernel.into(),
             discrepancy: assessment.discrepancy.clone(),
             containers: containers.iter().map(Into::into).collect(),
+            trial: None,
         }
     }
 
@@ -168,6 +171,7 @@ impl Document for StatusReport {
                 field(|it| it.started_at.map(|at| at.to_string())),
             ),
             ("Kernel", Some(self.kernel.line())),
+            ("Trial", self.trial.as_ref().map(TrialDocument::line)),
             ("Problem", self.discrepancy.clone()),
         ])
     }

@@ -11,7 +11,8 @@ use crate::trial::Trial;
 #[derive(Debug, Serialize)]
 pub(crate) struct StopResult {
     result: StopOutcome,
-    scheduler: String,
+    /// `None` if no name was given and none runs.
+    scheduler: Option<String>,
     driver: Runtime,
     container_id: Option<String>,
 }
@@ -52,19 +53,29 @@ impl StopResult {
         Self::new(StopOutcome::StoppedKernelBusy, found)
     }
 
-    pub(crate) fn not_found(target: &str, driver: Runtime) -> Self {
+    pub(crate) fn not_found(target: Option<&str>, driver: Runtime) -> Self {
         Self {
             result: StopOutcome::NotThere,
-            scheduler: sanitize::brief(target),
+            scheduler: target.map(sanitize::brief),
             driver,
             container_id: None,
+        }
+    }
+
+    /// Its container was gone already, and its trial went on.
+    pub(crate) fn trial_ended(trial: &Trial) -> Self {
+        Self {
+            result: StopOutcome::Stopped,
+            scheduler: Some(trial.scheduler.clone()),
+            driver: trial.runtime,
+            container_id: Some(trial.candidate.to_string()),
         }
     }
 
     fn new(result: StopOutcome, found: &RuntimeContainer) -> Self {
         Self {
             result,
-            scheduler: found.scheduler(),
+            scheduler: Some(found.scheduler()),
             driver: found.runtime,
             container_id: Some(found.container.id.to_string()),
         }
@@ -95,7 +106,10 @@ impl From<&Trial> for ConfirmResult {
 
 impl Document for StopResult {
     fn text(&self) -> String {
-        let Self { scheduler, .. } = self;
+        let scheduler = self
+            .scheduler
+            .as_deref()
+            .unwrap_or("A scheduler of schedctl");
         match self.result {
             StopOutcome::Planned => format!(
                 "Plan: stop {scheduler} (SIGTERM, then SIGKILL) and remove its container {}\n",

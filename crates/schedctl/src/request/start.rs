@@ -49,7 +49,8 @@ pub(crate) enum AfterStart {
 
 #[derive(Debug)]
 pub(crate) struct StopRequest {
-    pub(crate) target: String,
+    /// `None`: the one that runs.
+    pub(crate) target: Option<String>,
     pub(crate) grace: Duration,
     pub(crate) dry_run: bool,
 }

@@ -1,9 +1,9 @@
 //! Ends a trial whose guard process cannot: it was killed or hangs. Called with the lock held by
 //! commands that change what runs, before they observe.
 
-use jiff::Timestamp;
 use schedkit_host::HostRoot;
 
+use crate::boot_time::since_boot;
 use crate::drivers::open;
 use crate::execute::Executor;
 use crate::guard;
@@ -24,7 +24,7 @@ pub(crate) async fn end_abandoned_trial(
     };
     // The process that starts a trial holds the lock, which this process holds now: it was killed.
     let interrupted = trial.stage == Stage::Starting;
-    if !interrupted && !trial.is_abandoned(Timestamp::now(), state.guard()?) {
+    if !interrupted && !trial.is_abandoned(since_boot(), state.guard()?) {
         return Ok(());
     }
     let runtimes = settings.runtimes();
@@ -36,6 +36,8 @@ pub(crate) async fn end_abandoned_trial(
         start_guard: &|_| Ok(()),
     };
     let end = guard::end_trial(&executor, &trial).await?;
+    // Whoever gave the command is told when going back did not work, and now decides what runs.
+    Trial::delete(state)?;
     printer.warn(format!(
         "the trial of {} had been abandoned: {end}",
         trial.scheduler

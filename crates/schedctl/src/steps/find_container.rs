@@ -20,6 +20,17 @@ pub(crate) enum FindError {
     Ambiguous { target: String, ids: Vec<String> },
 }
 
+impl FindError {
+    /// Whether there is no such container, rather than several.
+    pub(crate) fn is_absence(&self) -> bool {
+        match self {
+            Self::NotFound { .. } => true,
+            Self::NameNeeded(existing) => existing.is_empty(),
+            Self::Ambiguous { .. } => false,
+        }
+    }
+}
+
 pub(crate) fn find<'a>(
     target: &str,
     containers: &'a [RuntimeContainer],
@@ -52,6 +63,21 @@ pub(crate) fn only(containers: &[RuntimeContainer]) -> Result<&RuntimeContainer,
         ([one], _) => Ok(one),
         ([], [one]) => Ok(one),
         _ => Err(FindError::NameNeeded(names(containers))),
+    }
+}
+
+/// The running container; `None` if none runs. Containers that are left over do not count.
+pub(crate) fn running(
+    containers: &[RuntimeContainer],
+) -> Result<Option<&RuntimeContainer>, FindError> {
+    let live = containers.iter().filter(|one| one.is_live());
+    match live.collect::<Vec<_>>().as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        several => {
+            let names = several.iter().map(|one| one.scheduler());
+            Err(FindError::NameNeeded(names.collect()))
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::forward_output::{OutputForwarder, StdoutTarget};
 use crate::interrupt::Interrupt;
 use crate::state_dir::StateDir;
+use crate::steps::take_lock::take_lock;
 use crate::trial::Trial;
 
 const GRACE: Duration = Duration::from_secs(10);
@@ -21,17 +22,18 @@ pub(crate) async fn follow(
     id: &ContainerId,
     target: StdoutTarget,
     state: &StateDir,
-    interrupt: &mut Interrupt,
+    interrupt: &Interrupt,
 ) -> anyhow::Result<Exit> {
     // A closed pipe does not stop the scheduler.
     let closed = Notify::new();
     let mut forwarder = OutputForwarder::new(target, &closed);
     let exited = {
+        let _hold = interrupt.hold();
         let mut take = |piece: OutputChunk<'_>| forwarder.write(piece);
         let mut output = pin!(driver.output(id, Until::Exit, &mut take));
         tokio::select! {
             exited = &mut output => exited,
-            () = interrupt.received() => {
+            _ = interrupt.received() => {
                 // Its output while it stops is shown, too.
                 let stopping = driver.end(id, GRACE, After::Keep);
                 let (stopped, code) = tokio::join!(stopping, timeout(2 * GRACE, output));
@@ -48,7 +50,7 @@ pub(crate) async fn follow(
         Err(error) => return Err(error.into()),
     };
     // A switch in progress or a trial may start this container again.
-    let _lock = state.lock().await?;
+    let _lock = take_lock(state).await?;
     let trial = Trial::read(state)?;
     if trial.is_some_and(|trial| trial.before.as_ref() == Some(id)) {
         return Ok(Exit::Scheduler(code));

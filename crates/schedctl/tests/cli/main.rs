@@ -6,9 +6,11 @@
 mod bad_input;
 mod fake_podman;
 mod inspect;
+mod interrupt;
 mod registry;
 mod schemas;
 mod server;
+mod stop;
 mod troubleshooting;
 
 use std::fs;

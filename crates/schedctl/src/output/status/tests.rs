@@ -6,6 +6,7 @@ use schedkit_runtime::Trust;
 use super::super::document::{checked_json, plain_text};
 use super::*;
 use crate::fixtures::{kernel, runtime_container, sked_pod};
+use crate::state_dir::GuardProcess;
 use crate::status::{assess, include_sked};
 
 fn report(kernel: &Fact<KernelSchedExt>, ours: &[RuntimeContainer]) -> StatusReport {
@@ -179,4 +180,30 @@ fn changed_counters_are_not_a_change() {
     };
     later.events = Fact::Absent;
     assert!(one.same_as(&report(&Fact::Known(later), &[lab()])));
+}
+
+#[test]
+fn a_trial_is_shown_with_its_failed_attempts() {
+    let mut report = report(&attached(), &[lab()]);
+    let trial = crate::fixtures::trial("0123");
+    report.trial = Some(TrialDocument::new(&trial, GuardProcess::Running));
+    let json = checked_json("status", &report);
+    let expected = serde_json::json!({
+        "scheduler": "scx_new", "driver": "podman", "container_id": "0123", "restores": null,
+        "until": "2026-01-02T03:04:05Z", "guard": "running", "failed_attempts": 0,
+        "last_error": null,
+    });
+    assert_eq!(json["trial"], expected);
+    let text = plain_text(&report);
+    assert!(
+        text.contains("scx_new, until 2026-01-02T03:04:05Z"),
+        "{text}"
+    );
+    let trial = trial.with_failure(&std::io::Error::other("no space left"));
+    report.trial = Some(TrialDocument::new(&trial, GuardProcess::Gone));
+    let json = checked_json("status", &report);
+    assert_eq!(json["trial"]["failed_attempts"], 1);
+    assert_eq!(json["trial"]["last_error"], "no space left");
+    let text = plain_text(&report);
+    assert!(text.contains("going back has failed once"), "{text}");
 }
