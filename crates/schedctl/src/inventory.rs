@@ -23,6 +23,8 @@ pub(crate) struct Inventory {
     pub(crate) chosen_error: Option<DriverError>,
     /// Why those of the other runtime are unknown although it is installed.
     pub(crate) other_error: Option<DriverError>,
+    /// Whether the other runtime is installed and its containers are known.
+    pub(crate) other_answered: bool,
 }
 
 pub(crate) async fn probe(endpoint: &Endpoint) -> Reachability {
@@ -86,6 +88,7 @@ pub(crate) async fn list_both(
         })
     });
     let mut containers = Vec::new();
+    let other_answered = second.is_ok();
     let mut take = |runtime, answer| match answer {
         Ok(found) => {
             containers.extend(RuntimeContainer::list(runtime, found));
@@ -99,6 +102,7 @@ pub(crate) async fn list_both(
         containers,
         chosen_error,
         other_error,
+        other_answered,
     }
 }
 

@@ -9,6 +9,8 @@
 //! `args` is a library beside this program: see `lib.rs`.
 
 mod cmd;
+mod completion;
+mod confirmation;
 mod container;
 mod decide;
 mod drivers;
@@ -20,10 +22,12 @@ mod guard;
 mod interrupt;
 mod inventory;
 mod kernel;
+mod log_lines;
 mod observe;
 mod output;
 mod output_tail;
 mod plan;
+mod pull_record;
 mod request;
 mod run;
 mod runtimes;
@@ -32,9 +36,12 @@ mod sked;
 mod state_dir;
 mod status;
 mod steps;
+mod stored_images;
 mod systemd_unit;
+mod tag_cache;
 mod transition;
 mod trial;
+mod undriven;
 mod untrusted_image;
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use crate::output::Printer;
 use crate::output::progress::PlanProgress;
 use crate::output::run::{PlanDocument, RunResult};
 use crate::plan::{Plan, PlanStep};
+use crate::pull_record::PullRecord;
 use crate::request::{AfterStart, StartRequest};
 use crate::runtimes::Runtimes;
 use crate::settings::Settings;
@@ -158,8 +159,9 @@ impl<'a> Session<'a> {
         if self.is_dry_run() {
             return Ok(Pulled::Cached);
         }
+        let record = PullRecord::new(&self.settings.cache.value);
         tokio::select! {
-            pulled = pull_image(&self.driver, image) => Ok(pulled?),
+            pulled = pull_image(&self.driver, image, &record) => Ok(pulled?),
             () = self.interrupt.received() => bail!("interrupted during the pull of the image"),
         }
     }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::listing;
 use crate::container::ContainerState;
+use crate::stop_signal::StopSignal;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Inspected {
@@ -13,6 +14,7 @@ pub(super) struct Inspected {
     /// Written by the OCI runtime after it created the process and before the process runs. Unlike the
     /// start time, it exists before the first output of the process.
     pub(super) pid_file: Option<PathBuf>,
+    pub(super) stop_signal: StopSignal,
 }
 
 #[derive(Deserialize)]
@@ -21,6 +23,16 @@ struct Document {
     state: DocumentState,
     #[serde(default)]
     pid_file: PathBuf,
+    #[serde(default)]
+    config: DocumentConfig,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct DocumentConfig {
+    /// That of the image. A number, and a name since Podman 5.
+    #[serde(default)]
+    stop_signal: serde_json::Value,
 }
 
 #[derive(Deserialize)]
@@ -37,7 +49,11 @@ struct DocumentState {
 
 /// Parses the response to `containers/ID/json`.
 pub(super) fn parse(text: &str) -> Result<Inspected, serde_json::Error> {
-    let Document { state, pid_file } = serde_json::from_str(text)?;
+    let Document {
+        state,
+        pid_file,
+        config,
+    } = serde_json::from_str(text)?;
     let DocumentState {
         status,
         pid,
@@ -46,7 +62,15 @@ pub(super) fn parse(text: &str) -> Result<Inspected, serde_json::Error> {
     } = state;
     let state = listing::state(&status, pid, started_at.parse().ok(), exit_code);
     let pid_file = Some(pid_file).filter(|path| path.is_absolute());
-    Ok(Inspected { state, pid_file })
+    let stop_signal = match config.stop_signal {
+        serde_json::Value::String(name) => StopSignal::parse(&name),
+        other => StopSignal::parse(&other.to_string()),
+    };
+    Ok(Inspected {
+        state,
+        pid_file,
+        stop_signal,
+    })
 }
 
 #[cfg(test)]
@@ -76,6 +100,19 @@ mod tests {
                 panic!("{running:?}");
             };
             assert!(pid > 1 && started.unwrap() > "2026-01-01T00:00:00Z".parse().unwrap());
+        }
+    }
+
+    #[test]
+    fn the_signal_is_a_number_or_a_name() {
+        for (signal, number) in [("2", 2), ("\"SIGINT\"", 2), ("null", 15), ("[]", 15)] {
+            let text =
+                format!(r#"{{"State":{{"Status":"created"}},"Config":{{"StopSignal":{signal}}}}}"#);
+            assert_eq!(
+                parse(&text).unwrap().stop_signal.number(),
+                number,
+                "{signal}"
+            );
         }
     }
 
