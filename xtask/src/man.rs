@@ -6,10 +6,11 @@ use std::path::Path;
 
 use anyhow::Context;
 use clap::builder::Resettable;
-use clap::{Command, CommandFactory, ValueEnum};
+use clap::{Command, CommandFactory};
 use clap_complete::aot::{Shell, generate_to};
 use clap_mangen::Man;
 use schedctl_args::args::Args;
+use schedctl_args::completion_scripts::{BASH, FISH, ZSH};
 
 /// Writes `schedctl.1`, one page for each command, and `completions/`.
 pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
@@ -28,8 +29,13 @@ pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
             folder,
         )?;
     }
-    for shell in Shell::value_variants() {
-        generate_to(*shell, &mut Args::command(), "schedctl", &completions)?;
+    for shell in [Shell::Elvish, Shell::PowerShell] {
+        generate_to(shell, &mut Args::command(), "schedctl", &completions)?;
+    }
+    let scripts = [("schedctl.bash", BASH), ("_schedctl", ZSH), ("schedctl.fish", FISH)];
+    for (name, script) in scripts {
+        let path = completions.join(name);
+        fs::write(&path, script).with_context(|| path.display().to_string())?;
     }
     Ok(())
 }

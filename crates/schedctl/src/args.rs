@@ -8,6 +8,7 @@ mod duration;
 mod global;
 mod images;
 mod inspect;
+mod since;
 
 use std::path::Path;
 
@@ -15,8 +16,9 @@ use clap::{Parser, Subcommand};
 
 pub use change::{Detach, Enable, Guard, ImageToRun, Logs, Run, Start, Stop, Switch};
 pub use global::{Format, Global, LogLevel};
-pub use images::{Image, Repository, Verify};
-pub use inspect::{Completion, Doctor, Shell, Status, Wait};
+pub use images::{Image, Prune, Repository, Verify};
+pub use inspect::{Complete, Completion, Doctor, Ps, Shell, Status, Wait};
+pub use since::Since;
 
 /// Run sched_ext schedulers from OCI images on this machine.
 #[derive(Debug, Parser)]
@@ -71,12 +73,18 @@ pub enum Command {
     /// Check whether the trust policy accepts an image, and show who signed it. Nothing is run.
     #[command(after_help = images::VERIFY)]
     Verify(Verify),
+    /// List the images of schedulers that the runtimes have.
+    #[command(after_help = images::IMAGES)]
+    Images,
+    /// Remove images that schedctl pulled and nothing uses.
+    #[command(after_help = images::PRUNE)]
+    Prune(Prune),
     /// Show which scheduler runs: schedctl's containers compared with the kernel's state.
     #[command(after_help = inspect::STATUS)]
     Status(Status),
-    /// List the containers that schedctl started.
+    /// List the containers that schedctl started, with either runtime.
     #[command(after_help = inspect::PS)]
-    Ps,
+    Ps(Ps),
     /// Check whether this machine can run schedulers, and what to change if not.
     #[command(after_help = inspect::DOCTOR)]
     Doctor(Doctor),
@@ -92,6 +100,9 @@ pub enum Command {
     /// Print a completion script for a shell.
     #[command(after_help = inspect::COMPLETION)]
     Completion(Completion),
+    /// Answer a completion script.
+    #[command(name = "__complete", hide = true)]
+    Complete(Complete),
 }
 
 impl Args {

@@ -1,14 +1,17 @@
 //! One file per command; each reads from top to bottom. Steps that commands share are in `steps`.
 
+mod complete;
 mod confirm;
 mod detach;
 mod doctor;
 mod enable;
 mod events;
 mod guard;
+mod images;
 mod info;
 mod list;
 mod logs;
+mod prune;
 mod ps;
 mod pull;
 mod start;
@@ -47,11 +50,14 @@ pub(crate) async fn perform(
         Command::Info(name) => info::info(name, settings, printer).await,
         Command::Verify(name, policy) => verify::verify(name, policy, settings, printer).await,
         Command::Status(mode) => status::status(*mode, root, settings, interrupt, printer).await,
-        Command::Ps => ps::ps(settings, printer).await,
+        Command::Images => images::images(root, settings, printer).await,
+        Command::Prune(mode) => prune::prune(*mode, root, settings, printer).await,
+        Command::Ps(format) => ps::ps(*format, settings, printer).await,
         Command::Doctor(image) => doctor::doctor(image.as_deref(), root, settings, printer).await,
         Command::Events => events::events(root, interrupt, printer).await,
         Command::Wait(condition) => wait::wait(condition, root, printer).await,
         Command::Config => print(&SettingsTable::from(settings), printer),
+        Command::Complete(words) => complete::complete(words, settings, printer).await,
         Command::Completion(shell) => print(&CompletionScript::new(*shell), printer),
     }
 }

@@ -6,8 +6,8 @@ use schedkit_image::registry::{self, Client};
 use schedkit_image::signature::Trusted;
 use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{
-    After, Container, ContainerId, Containerd, Driver, DriverError, ExitCode, Launch, OutputChunk,
-    Podman, PullProgress, Pulled, Until, containerd,
+    After, Container, ContainerId, Containerd, Driver, DriverError, ExitCode, ImageEntry,
+    ImageStore, Launch, OutputChunk, Podman, PullProgress, Pulled, TimedOutput, Until, containerd,
 };
 
 use crate::runtimes::Endpoint;
@@ -31,6 +31,22 @@ pub(crate) fn open(endpoint: &Endpoint, registry: &registry::ClientConfig) -> An
             };
             let client = Client::new(registry.clone());
             AnyDriver::Containerd(Containerd::new(settings, client.into()))
+        }
+    }
+}
+
+impl ImageStore for AnyDriver {
+    async fn images(&self) -> Result<Vec<ImageEntry>, DriverError> {
+        match self {
+            Self::Podman(driver) => driver.images().await,
+            Self::Containerd(driver) => driver.images().await,
+        }
+    }
+
+    async fn remove(&self, image: &ImageEntry) -> Result<(), DriverError> {
+        match self {
+            Self::Podman(driver) => driver.remove(image).await,
+            Self::Containerd(driver) => driver.remove(image).await,
         }
     }
 }
@@ -96,6 +112,20 @@ impl Driver for AnyDriver {
         match self {
             Self::Podman(driver) => driver.end(id, grace, after).await,
             Self::Containerd(driver) => driver.end(id, grace, after).await,
+        }
+    }
+}
+
+impl TimedOutput for AnyDriver {
+    async fn timed_output(
+        &self,
+        id: &ContainerId,
+        until: Until,
+        take: &mut dyn FnMut(OutputChunk<'_>),
+    ) -> Result<Option<ExitCode>, DriverError> {
+        match self {
+            Self::Podman(driver) => driver.timed_output(id, until, take).await,
+            Self::Containerd(driver) => driver.timed_output(id, until, take).await,
         }
     }
 }

@@ -8,10 +8,13 @@ use schedkit_host::{Fact, KernelSchedExt, SchedExtState};
 use schedkit_image::signature::waive;
 use schedkit_runtime::containerd::PodName;
 use schedkit_runtime::driver::Runtime;
-use schedkit_runtime::{Container, ContainerId, ContainerState, Launch, Ownership, Record};
+use schedkit_runtime::{
+    Container, ContainerId, ContainerState, ImageEntry, ImageOwner, Launch, Ownership, Record,
+};
 
 use crate::container::RuntimeContainer;
 use crate::sked::SkedPod;
+use crate::stored_images::{ImageOrigin, RuntimeImage};
 use crate::trial::{Stage, Trial};
 
 pub(crate) fn kernel(
@@ -49,6 +52,25 @@ pub(crate) fn runtime_container(runtime: Runtime, id: &str, scheduler: &str) -> 
                 started: Some("2026-01-02T03:04:05Z".parse().unwrap()),
             },
         },
+    }
+}
+
+/// An image that a container uses.
+pub(crate) fn runtime_image(runtime: Runtime, repository: &str) -> RuntimeImage {
+    let digest = format!("sha256:{:064}", 1);
+    RuntimeImage {
+        runtime,
+        entry: ImageEntry {
+            id: "1".to_owned(),
+            names: vec![format!("{repository}@{digest}")],
+            digests: vec![digest],
+            size: Some(12_345_678),
+            created: Some("2026-01-02T03:04:05Z".parse().unwrap()),
+            containers: 1,
+            owner: ImageOwner::Unknown,
+        },
+        origin: ImageOrigin::Pulled,
+        enabled: false,
     }
 }
 

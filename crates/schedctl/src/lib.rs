@@ -2,3 +2,4 @@
 //! pages and completions from it.
 
 pub mod args;
+pub mod completion_scripts;

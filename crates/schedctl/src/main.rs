@@ -10,6 +10,8 @@
 
 mod boot_time;
 mod cmd;
+mod completion;
+mod confirmation;
 mod container;
 mod decide;
 mod drivers;
@@ -22,10 +24,12 @@ mod guard_process;
 mod interrupt;
 mod inventory;
 mod kernel;
+mod log_lines;
 mod observe;
 mod output;
 mod output_tail;
 mod plan;
+mod pull_record;
 mod request;
 mod run;
 mod runtimes;
@@ -34,9 +38,12 @@ mod sked;
 mod state_dir;
 mod status;
 mod steps;
+mod stored_images;
 mod systemd_unit;
+mod tag_cache;
 mod transition;
 mod trial;
+mod undriven;
 mod untrusted_image;
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use schedkit_image::untrusted;
 use schedkit_runtime::ContainerId;
 
 pub(crate) use start::{
-    AfterStart, ImageRequest, LogsRequest, StartRequest, StopRequest, TrustRequirement,
-    VersionError,
+    AfterStart, ImageRequest, LineSelection, LogsRequest, StartRequest, StopRequest, Times,
+    TrustRequirement, VersionError,
 };
 
 use crate::settings::config_file::ConfigFile;
@@ -43,14 +43,18 @@ pub(crate) enum Command {
     Versions(String),
     Info(String),
     Verify(String, PolicySource),
+    Images,
+    Prune(PruneMode),
     Status(StatusMode),
-    Ps,
+    Ps(PsFormat),
     /// The image to check, too.
     Doctor(Option<String>),
     Events,
     Wait(WaitCondition),
     Config,
     Completion(Shell),
+    /// The words of a command line.
+    Complete(Vec<String>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +68,20 @@ pub(crate) enum StatusMode {
     Once,
     /// Again whenever it changes.
     Watch,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PruneMode {
+    /// Nothing is removed: print what would be.
+    DryRun,
+    Remove(Consent),
+}
+
+/// What `ps` prints as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PsFormat {
+    Table,
+    Ids,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -153,16 +171,26 @@ impl Command {
             args::Command::Versions(args) => Self::Versions(args.image),
             args::Command::Info(args) => Self::Info(args.image),
             args::Command::Verify(args) => Self::Verify(args.image, policy(args.trust_policy)),
+            args::Command::Images => Self::Images,
+            args::Command::Prune(args) => Self::Prune(match (args.dry_run, args.force) {
+                (true, _) => PruneMode::DryRun,
+                (false, true) => PruneMode::Remove(Consent::Given),
+                (false, false) => PruneMode::Remove(Consent::Ask),
+            }),
             args::Command::Status(args) => Self::Status(match args.watch {
                 true => StatusMode::Watch,
                 false => StatusMode::Once,
             }),
-            args::Command::Ps => Self::Ps,
+            args::Command::Ps(args) => Self::Ps(match args.quiet {
+                true => PsFormat::Ids,
+                false => PsFormat::Table,
+            }),
             args::Command::Doctor(args) => Self::Doctor(args.image),
             args::Command::Events => Self::Events,
             args::Command::Wait(args) => Self::Wait(args.try_into()?),
             args::Command::Config => Self::Config,
             args::Command::Completion(args) => Self::Completion(args.shell),
+            args::Command::Complete(args) => Self::Complete(args.words),
         })
     }
 }

@@ -4,9 +4,10 @@ use std::ffi::OsString;
 
 use anyhow::Context;
 use clap::Parser;
-use schedctl_args::args::Args;
+use schedctl_args::args::{Args, Command, Complete};
 
 use crate::cmd;
+use crate::completion;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::{Printer, log, usage};
@@ -20,9 +21,23 @@ pub(crate) fn run(argv: &[OsString]) -> Exit {
         Err(error) => return usage::print(&error, argv),
     };
     let mut printer = Printer::new(args.output());
+    if let Command::Complete(asked) = &args.command {
+        return complete(asked, &mut printer);
+    }
     request(args)
         .and_then(|request| perform(&request, &mut printer))
         .unwrap_or_else(|error| printer.error(&error))
+}
+
+/// Uses the options of the line that is completed. A shell gets no error.
+fn complete(asked: &Complete, printer: &mut Printer) -> Exit {
+    let Some(global) = completion::globals(&asked.words) else {
+        return Exit::Ok;
+    };
+    let command = Command::Complete(asked.clone());
+    let outcome = request(Args { command, global });
+    let outcome = outcome.and_then(|request| perform(&request, printer));
+    outcome.unwrap_or(Exit::Ok)
 }
 
 fn request(args: Args) -> anyhow::Result<Request> {

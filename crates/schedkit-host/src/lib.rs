@@ -22,6 +22,7 @@ pub mod kconfig;
 pub mod kernel;
 pub mod lockdown;
 pub mod other_managers;
+pub mod other_runtimes;
 pub mod preflight;
 pub mod root_folder;
 pub mod sched_ext;

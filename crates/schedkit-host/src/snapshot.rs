@@ -14,6 +14,7 @@ use crate::kconfig::KernelConfig;
 use crate::kernel::KernelInfo;
 use crate::lockdown::Lockdown;
 use crate::other_managers::{self, OtherManager};
+use crate::other_runtimes::{self, OtherRuntime};
 use crate::root_folder::HostRoot;
 use crate::sched_ext::KernelSchedExt;
 
@@ -29,6 +30,7 @@ pub struct HostSnapshot {
     /// Of this process.
     pub capabilities: Fact<Capabilities>,
     pub other_managers: Vec<OtherManager>,
+    pub other_runtimes: Vec<OtherRuntime>,
 }
 
 impl HostSnapshot {
@@ -43,6 +45,7 @@ impl HostSnapshot {
             sched_ext: KernelSchedExt::read(root),
             capabilities: Capabilities::read(root),
             other_managers: other_managers::read(root),
+            other_runtimes: other_runtimes::read(root),
             kernel,
         }
     }

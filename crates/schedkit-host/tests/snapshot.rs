@@ -167,6 +167,7 @@ fn unreadable_files_are_reported() {
         sched_ext,
         capabilities,
         other_managers,
+        other_runtimes,
     } = snapshot;
     assert!(matches!(kernel.release, Fact::Unreadable(_)));
     assert!(matches!(kernel.realtime, Fact::Unreadable(_)));
@@ -178,6 +179,7 @@ fn unreadable_files_are_reported() {
     assert!(matches!(lockdown, Fact::Unreadable(_)));
     assert!(matches!(capabilities, Fact::Unreadable(_)));
     assert_eq!(other_managers, []);
+    assert_eq!(other_runtimes, []);
     let sched_ext = sched_ext.known().unwrap().clone();
     assert!(matches!(sched_ext.state, Fact::Unreadable(_)));
     assert!(matches!(sched_ext.ops, Fact::Unreadable(_)));

@@ -23,7 +23,9 @@ pub use download::{CatalogUrl, DownloadError, UrlError};
 pub use name::{NameError, SchedulerName};
 pub use parse::CatalogError;
 pub use resolve::{Catalog, Resolution, ResolveError};
-pub use source::{FallbackWarning, Loaded, Location, Origin, Source, SourceError, load};
+pub use source::{
+    FallbackWarning, Loaded, Location, Origin, Source, SourceError, load, load_stored,
+};
 
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,7 @@ mod chain;
 mod config;
 mod create;
 mod host;
+mod images;
 mod kubernetes;
 mod lease;
 mod listing;
@@ -52,7 +53,9 @@ use self::pull::Pull;
 use self::session::{NAMESPACE, Session};
 use self::task::Task;
 use crate::container::{Container, ContainerId, ExitCode};
-use crate::driver::{After, Driver, DriverError, OutputChunk, PullProgress, Pulled, Until};
+use crate::driver::{
+    After, Driver, DriverError, OutputChunk, PullProgress, Pulled, Runtime, TimedOutput, Until,
+};
 use crate::launch::Launch;
 
 #[derive(Clone, Debug)]
@@ -174,5 +177,22 @@ impl Driver for Containerd {
     ) -> Result<(), DriverError> {
         let session = self.session(format!("end {id}")).await?;
         self.task(&session, id).end(grace, after).await
+    }
+}
+
+impl TimedOutput for Containerd {
+    /// The shim writes the output to a file as it is, without times.
+    async fn timed_output(
+        &self,
+        id: &ContainerId,
+        _: Until,
+        _: &mut dyn FnMut(OutputChunk<'_>),
+    ) -> Result<Option<ExitCode>, DriverError> {
+        Err(DriverError::Refused {
+            runtime: Runtime::Containerd,
+            attempt: format!("show the output of {id} with times"),
+            message: "its logs have no times: `schedctl logs --tail N` shows the last lines"
+                .to_owned(),
+        })
     }
 }

@@ -44,7 +44,7 @@ pub trait Driver {
         on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError>;
 
-    /// Ends the container's process with SIGTERM, and with SIGKILL after the grace period; then keeps
+    /// Ends the container's process with its image's STOPSIGNAL (SIGTERM), and with SIGKILL after the grace period; then keeps
     /// the container for another start or removes it. A container that does not exist is no error.
     async fn end(
         &self,
@@ -52,6 +52,19 @@ pub trait Driver {
         grace: std::time::Duration,
         after: After,
     ) -> Result<(), DriverError>;
+}
+
+/// The output of a container's process with the time of each line.
+#[expect(async_fn_in_trait, reason = "used with static dispatch in one task")]
+pub trait TimedOutput {
+    /// As [`Driver::output`], and each line begins with its time (RFC 3339) and a space, where the
+    /// log has times.
+    async fn timed_output(
+        &self,
+        id: &ContainerId,
+        until: Until,
+        on_output: &mut dyn FnMut(OutputChunk<'_>),
+    ) -> Result<Option<ExitCode>, DriverError>;
 }
 
 /// The result of a pull.

@@ -14,17 +14,20 @@
 pub mod container;
 pub mod containerd;
 pub mod driver;
+pub mod image_store;
 pub mod launch;
 mod mounts;
 pub mod ownership;
 pub mod podman;
 pub mod record;
+mod stop_signal;
 
 pub use container::{Container, ContainerId, ContainerState, ExitCode};
 pub use containerd::Containerd;
 pub use driver::{
-    After, Driver, DriverError, OutputChunk, OutputStream, PullProgress, Pulled, Until,
+    After, Driver, DriverError, OutputChunk, OutputStream, PullProgress, Pulled, TimedOutput, Until,
 };
+pub use image_store::{ImageEntry, ImageOwner, ImageStore};
 pub use launch::{Launch, LaunchError};
 pub use ownership::Ownership;
 pub use podman::Podman;

@@ -25,6 +25,7 @@ mod pull_stream;
 mod registry_auth;
 mod response;
 mod spec;
+mod store;
 mod target;
 
 use std::path::{Path, PathBuf};
@@ -38,6 +39,7 @@ use schedkit_image::signature::Trusted;
 pub use self::client::Timeouts;
 
 use self::client::{ApiClient, ApiRequest};
+use self::output::LineTimes;
 use self::target::Target;
 use crate::container::{Container, ContainerId, ExitCode};
 use crate::driver::{After, Driver, DriverError, OutputChunk, PullProgress, Pulled, Until};
@@ -144,7 +146,8 @@ impl Driver for Podman {
         until: Until,
         on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
-        self.read_output(id, until, on_output).await
+        self.read_output(id, until, LineTimes::Hidden, on_output)
+            .await
     }
 
     async fn end(

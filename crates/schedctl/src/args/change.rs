@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::since::Since;
+
 #[derive(Debug, clap::Args)]
 pub struct ImageToRun {
     /// A name from `schedctl list`, or a reference such as ghcr.io/schedkit/scx_lavd:1.0.
@@ -83,6 +85,15 @@ pub struct Logs {
     /// Follow the output until the scheduler exits.
     #[arg(short, long)]
     pub follow: bool,
+    /// Print only the last lines, so many of them.
+    #[arg(short = 'n', long, value_name = "N")]
+    pub tail: Option<usize>,
+    /// Print only lines since then: a duration such as 10m, or a time such as 2026-01-31T08:00:00Z.
+    #[arg(long, value_name = "DURATION|TIME", value_parser = super::since::parse)]
+    pub since: Option<Since>,
+    /// Print the time of each line.
+    #[arg(short, long)]
+    pub timestamps: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -172,7 +183,9 @@ Examples:
 pub(super) const LOGS: &str = "\
 Examples:
   schedctl logs
-  schedctl logs scx_lavd --follow";
+  schedctl logs scx_lavd --follow
+  schedctl logs --tail 20 --timestamps
+  schedctl logs --since 10m";
 
 pub(super) const DETACH: &str = "\
 Detaches whatever scheduler is attached, whoever started it, like SysRq-S. Its process keeps

@@ -26,6 +26,34 @@ pub struct Verify {
     pub trust_policy: Option<PathBuf>,
 }
 
+#[derive(Debug, clap::Args)]
+pub struct Prune {
+    /// Do not ask for confirmation.
+    #[arg(long)]
+    pub force: bool,
+    /// Print what would be removed and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+pub(super) const IMAGES: &str = "\
+Lists the images that schedctl pulled, and others whose repository is in the catalog, in the stores
+of both runtimes; with --driver in that one only.
+
+Examples:
+  schedctl images
+  schedctl images -d containerd
+  schedctl images -o json | jq -r '.images[] | select(.in_use | not) | .digest'";
+
+pub(super) const PRUNE: &str = "\
+Removes images that schedctl pulled, that no container uses and that are not started at boot, from
+the stores of both runtimes; with --driver from that one only. An image that somebody else pulled
+or gave a tag is kept. Asks for confirmation on a terminal, and needs --force elsewhere.
+
+Examples:
+  schedctl prune --dry-run
+  schedctl prune --force";
+
 pub(super) const LIST: &str = "\
 Without --catalog the project's published catalog is used. If it cannot be fetched, schedctl uses
 the cached copy, or else the copy inside the program, and prints a warning.

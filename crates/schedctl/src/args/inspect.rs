@@ -14,6 +14,13 @@ pub struct Status {
 }
 
 #[derive(Debug, clap::Args)]
+pub struct Ps {
+    /// Print only the ids.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
 pub struct Doctor {
     /// Also check whether this image can run here: its minimum kernel and its architecture.
     #[arg(long, value_name = "NAME|REF")]
@@ -49,6 +56,13 @@ pub struct Completion {
     pub shell: Shell,
 }
 
+#[derive(Debug, Clone, clap::Args)]
+pub struct Complete {
+    /// The words of the command line; the last one is incomplete.
+    #[arg(last = true)]
+    pub words: Vec<String>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lowercase")]
 pub enum Shell {
@@ -80,8 +94,11 @@ Examples:
   schedctl status -d containerd";
 
 pub(super) const PS: &str = "\
+Lists the containers of both runtimes, running or not; with --driver those of that runtime only.
+
 Examples:
   schedctl ps
+  schedctl ps --quiet
   schedctl ps -d containerd
   schedctl ps -o json | jq -r '.containers[].image'";
 

@@ -1,12 +1,11 @@
 //! `schedctl detach`: makes the kernel detach its scheduler, like SysRq-S.
 
-use std::io::{self, IsTerminal, Write};
-
 use anyhow::{Context, bail};
 use schedkit_core::OpsName;
 use schedkit_host::{Fact, HostRoot, KernelSchedExt, SchedExtState};
 use tokio::time::timeout;
 
+use crate::confirmation::ask;
 use crate::exit::Exit;
 use crate::kernel::{DETACH_TIMEOUT, KernelMonitor};
 use crate::output::{Printer, stop::DetachResult};
@@ -50,19 +49,4 @@ fn attached(kernel: &Fact<KernelSchedExt>) -> Option<String> {
     };
     let ops = kernel.and_then(|kernel| kernel.ops.known());
     Some(ops.map_or_else(|| "its scheduler".to_owned(), OpsName::to_string))
-}
-
-/// Without a terminal the answer is no.
-async fn ask(question: &str) -> anyhow::Result<bool> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Ok(false);
-    }
-    write!(io::stderr(), "{question} [y/N] ")?;
-    // In a thread: a signal must be heard meanwhile.
-    let reading = tokio::task::spawn_blocking(|| {
-        let mut answer = String::new();
-        io::stdin().read_line(&mut answer).map(|_| answer)
-    });
-    let answer = reading.await??;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

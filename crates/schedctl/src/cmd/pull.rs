@@ -5,6 +5,7 @@ use schedkit_image::registry::Client;
 use crate::drivers::open;
 use crate::exit::Exit;
 use crate::output::{Printer, pull::PullResult};
+use crate::pull_record::PullRecord;
 use crate::request::ImageRequest;
 use crate::settings::Settings;
 use crate::steps::find_image::find_image;
@@ -21,7 +22,8 @@ pub(super) async fn pull(
     let registry = Client::new(settings.registry.clone());
     let trusted = require_trust(&image, &request.trust, &registry, printer).await?;
     let driver = open(&settings.runtimes().chosen, &settings.registry);
-    let pulled = pull_image(&driver, &trusted).await?;
+    let record = PullRecord::new(&settings.cache.value);
+    let pulled = pull_image(&driver, &trusted, &record).await?;
     printer.print(&PullResult::new(&found, &trusted, pulled))?;
     Ok(Exit::Ok)
 }

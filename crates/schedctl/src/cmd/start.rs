@@ -25,6 +25,7 @@ use crate::output::Printer;
 use crate::output::progress::PlanProgress;
 use crate::output::run::{PlanDocument, RunResult};
 use crate::plan::{Plan, PlanStep};
+use crate::pull_record::PullRecord;
 use crate::request::{AfterStart, StartRequest};
 use crate::runtimes::Runtimes;
 use crate::settings::Settings;
@@ -163,7 +164,8 @@ impl<'a> Session<'a> {
         if self.is_dry_run() {
             return Ok(Pulled::Cached);
         }
-        Ok(pull_image(&self.driver, image).await?)
+        let record = PullRecord::new(&self.settings.cache.value);
+        Ok(pull_image(&self.driver, image, &record).await?)
     }
 
     async fn execute(&self, plan: &Plan) -> anyhow::Result<Success> {

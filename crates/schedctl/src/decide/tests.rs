@@ -224,7 +224,7 @@ fn what_runs_on_trial_is_what_was_asked_for_only_with_trial() {
         let Ok(Decision::AlreadyRuns(running)) = answer else {
             panic!("{answer:?}");
         };
-        assert_eq!(running.trial_until, Some(Timestamp::UNIX_EPOCH));
+        assert_eq!(running.trial_until, Some(trial_of("scx_a").until));
     }
     for answer in answers(|observed, desired| {
         observed.trial = Some(trial_of("scx_b"));

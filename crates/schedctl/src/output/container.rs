@@ -23,7 +23,7 @@ pub(super) struct SchedulerDocument {
     /// Whether that is certain. Otherwise its labels are not believed.
     created_by_schedctl: bool,
     /// As requested, before it was resolved to a digest.
-    reference: Option<String>,
+    pub(super) reference: Option<String>,
     pub(super) args: Vec<String>,
     #[serde(flatten)]
     pub(super) trust: TrustBasis,
@@ -36,6 +36,16 @@ pub(super) struct ContainerDocument {
     /// `created`, `running`, `exited`, or the runtime's name for another state.
     state: String,
     exit_code: Option<i32>,
+}
+
+impl ContainerDocument {
+    /// The state for people: `running`, `exited (1)`.
+    pub(super) fn state_text(&self) -> String {
+        match self.exit_code {
+            Some(code) => format!("{} ({code})", self.state),
+            None => self.state.clone(),
+        }
+    }
 }
 
 impl From<&RuntimeContainer> for SchedulerDocument {

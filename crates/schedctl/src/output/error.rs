@@ -1,6 +1,7 @@
 //! An error as it is printed: the message, the scheduler's last output, what to do, and the state
 //! after the rollback.
 
+use schedkit_host::HostRoot;
 use schedkit_runtime::DriverError;
 use serde::Serialize;
 
@@ -9,6 +10,7 @@ use crate::error_text;
 use crate::execute::{FailureCause, PlanFailure, Rollback};
 use crate::exit::Exit;
 use crate::interrupt::Interrupted;
+use crate::undriven;
 use crate::untrusted_image::UntrustedImage;
 
 #[derive(Debug, Serialize)]
@@ -46,7 +48,10 @@ impl ErrorDocument {
         let driver = error
             .chain()
             .find_map(|cause| cause.downcast_ref::<DriverError>());
-        document.remedy = driver.and_then(DriverError::remedy);
+        let remedy = |error: &DriverError| {
+            undriven::remedy(error, &HostRoot::system()).or_else(|| error.remedy())
+        };
+        document.remedy = driver.and_then(remedy);
         (document, exit)
     }
 

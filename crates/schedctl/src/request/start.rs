@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use schedctl_args::args;
+use schedctl_args::args::{self, Since};
 use schedkit_core::{ImageRef, Tag};
 use schedkit_image::catalog::Resolution;
 use schedkit_image::untrusted;
@@ -59,6 +59,22 @@ pub(crate) struct StopRequest {
 pub(crate) struct LogsRequest {
     pub(crate) target: Option<String>,
     pub(crate) until: Until,
+    pub(crate) lines: LineSelection,
+}
+
+/// Which lines of a log are printed, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LineSelection {
+    /// Of what is there now, the last lines only.
+    pub(crate) tail: Option<usize>,
+    pub(crate) since: Option<Since>,
+    pub(crate) times: Times,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Times {
+    Hidden,
+    Shown,
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -154,6 +170,14 @@ impl From<args::Logs> for LogsRequest {
         Self {
             target: args.target,
             until: if args.follow { Until::Exit } else { Until::Now },
+            lines: LineSelection {
+                tail: args.tail,
+                since: args.since,
+                times: match args.timestamps {
+                    true => Times::Shown,
+                    false => Times::Hidden,
+                },
+            },
         }
     }
 }

@@ -45,7 +45,8 @@ pub(crate) struct Environment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum User {
     Root,
-    Other,
+    /// With this user id.
+    Other(u32),
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,10 +63,9 @@ pub(crate) enum EnvironmentError {
 
 impl Environment {
     pub(crate) fn of_this_process() -> Result<Self, EnvironmentError> {
-        let user = if rustix::process::geteuid().is_root() {
-            User::Root
-        } else {
-            User::Other
+        let user = match rustix::process::geteuid() {
+            uid if uid.is_root() => User::Root,
+            uid => User::Other(uid.as_raw()),
         };
         Self::read(user, |name| std::env::var_os(name))
     }
@@ -92,7 +92,7 @@ impl Environment {
             registry_config: path("SCHEDCTL_REGISTRY_CONFIG"),
             trust_policy: path("SCHEDCTL_TRUST_POLICY"),
             cache: cache(user, path),
-            logins: logins(path),
+            logins: logins(user, path),
             helper_folders: helper_folders(variable("PATH")),
             proxies: proxies(text)?,
         })
@@ -130,16 +130,27 @@ fn variant<'de, T: Deserialize<'de>>(
 }
 
 /// The files that `podman login` and `docker login` write.
-fn logins(path: impl Fn(&str) -> Option<PathBuf>) -> Credentials {
-    if let Some(named) = path("REGISTRY_AUTH_FILE") {
-        return Credentials::from_file(named);
+fn logins(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Credentials {
+    match path("REGISTRY_AUTH_FILE") {
+        Some(named) => Credentials::from_file(named),
+        None => Credentials::from_default_files(auth_folders(user, path)),
     }
+}
+
+/// In the order of containers-auth.json(5). `sudo` removes `XDG_RUNTIME_DIR`, and then
+/// `podman login` writes below `/run/containers`.
+fn auth_folders(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> DefaultAuthFolders {
     let at_home = |folder: &str| path("HOME").map(|home| home.join(folder));
-    Credentials::from_default_files(DefaultAuthFolders {
-        runtime: path("XDG_RUNTIME_DIR"),
+    let session = path("XDG_RUNTIME_DIR").map(|folder| folder.join("containers"));
+    let uid = match user {
+        User::Root => 0,
+        User::Other(uid) => uid,
+    };
+    DefaultAuthFolders {
+        session: session.or_else(|| Some(format!("/run/containers/{uid}").into())),
         config: path("XDG_CONFIG_HOME").or_else(|| at_home(".config")),
         docker: path("DOCKER_CONFIG").or_else(|| at_home(".docker")),
-    })
+    }
 }
 
 /// Relative directories are skipped: a helper must not be run from the current directory.
@@ -175,7 +186,7 @@ fn cache(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Setting<Cache> {
     }
     let folder = match user {
         User::Root => Some(PathBuf::from(SYSTEM_CACHE)),
-        User::Other => absolute("XDG_CACHE_HOME")
+        User::Other(_) => absolute("XDG_CACHE_HOME")
             .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
             .map(|folder| folder.join("schedctl")),
     };
@@ -204,18 +215,41 @@ mod tests {
         let named = [("HOME", "/home/me"), ("SCHEDCTL_CACHE", "/here")];
         let nearby = [("HOME", "/home/me"), ("SCHEDCTL_CACHE", "here")];
         for (user, set, folder) in [
-            (User::Other, &home[..], Some("/home/me/.cache/schedctl")),
-            (User::Other, &xdg, Some("/fast/schedctl")),
-            (User::Other, &relative, None),
-            (User::Other, &[], None),
-            (User::Other, &named, Some("/here")),
-            (User::Other, &nearby, Some("/home/me/.cache/schedctl")),
+            (
+                User::Other(1000),
+                &home[..],
+                Some("/home/me/.cache/schedctl"),
+            ),
+            (User::Other(1000), &xdg, Some("/fast/schedctl")),
+            (User::Other(1000), &relative, None),
+            (User::Other(1000), &[], None),
+            (User::Other(1000), &named, Some("/here")),
+            (User::Other(1000), &nearby, Some("/home/me/.cache/schedctl")),
             (User::Root, &xdg, Some("/var/cache/schedctl")),
             (User::Root, &named, Some("/here")),
             (User::Root, &nearby, Some("/var/cache/schedctl")),
         ] {
             let expected = folder.map_or(Cache::Off, |folder| Cache::Folder(folder.into()));
             assert_eq!(read(user, set).cache.value, expected, "{user:?} {set:?}");
+        }
+    }
+
+    #[test]
+    fn a_login_under_sudo_is_found_where_podman_writes_it() {
+        let session = |user, set: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                let found = set.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| PathBuf::from(value))
+            };
+            auth_folders(user, variable).session.unwrap()
+        };
+        let xdg = [("XDG_RUNTIME_DIR", "/run/user/0")];
+        for (user, set, folder) in [
+            (User::Root, &[][..], "/run/containers/0"),
+            (User::Other(1000), &[], "/run/containers/1000"),
+            (User::Root, &xdg, "/run/user/0/containers"),
+        ] {
+            assert_eq!(session(user, set), PathBuf::from(folder), "{user:?}");
         }
     }
 

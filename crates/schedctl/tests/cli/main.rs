@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod fake_podman;
+mod habits;
 mod inspect;
 mod interrupt;
 mod registry;

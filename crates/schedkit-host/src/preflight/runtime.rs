@@ -2,10 +2,13 @@
 
 use super::outcome::Outcome;
 use super::requirements::{Reachability, Requirements, Socket};
+use crate::other_runtimes;
 use crate::snapshot::HostSnapshot;
 
 const PODMAN_REMEDY: &str = "run `systemctl enable --now podman.socket`, or use containerd";
 const CONTAINERD_REMEDY: &str = "run `systemctl enable --now containerd`, or use Podman";
+
+const NO_RUNTIME_REMEDY: &str = "install Podman and run `systemctl enable --now podman.socket`, or install containerd and run `systemctl enable --now containerd`";
 
 pub(super) fn podman(_: &HostSnapshot, requirements: &Requirements) -> Outcome {
     check_socket(&requirements.podman, PODMAN_REMEDY)
@@ -15,7 +18,7 @@ pub(super) fn containerd(_: &HostSnapshot, requirements: &Requirements) -> Outco
     check_socket(&requirements.containerd, CONTAINERD_REMEDY)
 }
 
-pub(super) fn any(_: &HostSnapshot, requirements: &Requirements) -> Outcome {
+pub(super) fn any(host: &HostSnapshot, requirements: &Requirements) -> Outcome {
     let sockets = [&requirements.podman, &requirements.containerd];
     if let Some(socket) = sockets
         .iter()
@@ -29,9 +32,10 @@ pub(super) fn any(_: &HostSnapshot, requirements: &Requirements) -> Outcome {
     {
         return Outcome::skip("not all of them were tried");
     }
+    let others = other_runtimes::remedy(&host.other_runtimes);
     Outcome::fail(
         "neither does",
-        "install Podman and run `systemctl enable --now podman.socket`, or install containerd and run `systemctl enable --now containerd`",
+        others.unwrap_or_else(|| NO_RUNTIME_REMEDY.to_owned()),
     )
 }
 

@@ -97,6 +97,17 @@ pub async fn load(source: &Source, cache: &Cache) -> Result<Loaded, SourceError>
     }
 }
 
+/// The catalog as it is on this machine, without a request: of a URL the cached copy, for the
+/// published one otherwise the embedded copy. `None` if there is none.
+pub fn load_stored(source: &Source, cache: &Cache) -> Option<Catalog> {
+    let cached = |url| cache.read(url).map(|cached| cached.catalog);
+    match source {
+        Source::Given(Location::File(path)) => read(path.clone()).ok().map(|read| read.catalog),
+        Source::Given(Location::Url(url)) => cached(url),
+        Source::Published(url) => cached(url).or_else(|| Catalog::snapshot().ok()),
+    }
+}
+
 fn read(path: PathBuf) -> Result<Loaded, SourceError> {
     match untrusted::read_file(&path, MAX_BYTES) {
         Ok(text) => parse(&text, Location::File(path)),

@@ -39,10 +39,10 @@ enum AuthFilePath {
 }
 
 /// Folders in which podman and docker store logins by default.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DefaultAuthFolders {
-    /// `$XDG_RUNTIME_DIR`, holding `containers/auth.json`.
-    pub runtime: Option<PathBuf>,
+    /// `$XDG_RUNTIME_DIR/containers`, or else `/run/containers/UID`, holding `auth.json`.
+    pub session: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME` or `~/.config`, holding `containers/auth.json`.
     pub config: Option<PathBuf>,
     /// `$DOCKER_CONFIG` or `~/.docker`, holding `config.json`.
@@ -67,12 +67,13 @@ impl Credentials {
     /// The first that has an entry for a registry is used.
     pub fn from_default_files(folders: DefaultAuthFolders) -> Self {
         let DefaultAuthFolders {
-            runtime,
+            session,
             config,
             docker,
         } = folders;
-        let podman = [runtime, config].into_iter().flatten();
-        let podman = podman.map(|folder| folder.join("containers/auth.json"));
+        let config = config.map(|folder| folder.join("containers"));
+        let podman = [session, config].into_iter().flatten();
+        let podman = podman.map(|folder| folder.join("auth.json"));
         let docker = docker.map(|folder| folder.join("config.json"));
         Self {
             files: podman.chain(docker).map(AuthFilePath::Optional).collect(),

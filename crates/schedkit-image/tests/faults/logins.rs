@@ -70,7 +70,7 @@ async fn the_default_files_are_read_in_their_order() {
         )
     };
     let folders = || DefaultAuthFolders {
-        runtime: Some(root.join("run")),
+        session: Some(root.join("run/containers")),
         config: Some(root.join("config")),
         docker: Some(root.join("docker")),
     };

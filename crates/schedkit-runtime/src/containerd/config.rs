@@ -4,6 +4,8 @@ use schedkit_core::Digest;
 use schedkit_image::registry::Platform;
 use serde::{Deserialize, Deserializer};
 
+use crate::stop_signal::StopSignal;
+
 /// Every field may be missing or `null`, depending on the builder.
 #[derive(Debug, Default, Deserialize)]
 struct Blob {
@@ -20,6 +22,7 @@ struct Process {
     cmd: Option<Vec<String>>,
     env: Option<Vec<String>>,
     working_dir: Option<String>,
+    stop_signal: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -37,6 +40,7 @@ pub(super) struct ImageConfig {
     cmd: Vec<String>,
     env: Vec<String>,
     working_dir: Option<String>,
+    stop_signal: Option<String>,
     diff_ids: Vec<Digest>,
 }
 
@@ -51,6 +55,7 @@ impl ImageConfig {
             cmd: process.cmd.unwrap_or_default(),
             env: process.env.unwrap_or_default(),
             working_dir: process.working_dir,
+            stop_signal: process.stop_signal,
             diff_ids: blob.rootfs.unwrap_or_default().diff_ids,
         })
     }
@@ -88,6 +93,11 @@ impl ImageConfig {
             env.push(default.to_owned());
         }
         env
+    }
+
+    pub(super) fn stop_signal(&self) -> StopSignal {
+        let name = self.stop_signal.as_deref();
+        name.map_or_else(StopSignal::default, StopSignal::parse)
     }
 
     /// `/` when the image has none or a relative one.
@@ -135,6 +145,7 @@ mod tests {
         let bare = config(&json!({}));
         assert_eq!(bare.working_dir(), "/");
         assert_eq!(bare.env().len(), 1);
+        assert_eq!(bare.stop_signal().number(), 15);
         let own = config(&json!({"Env": ["PATH=/x", "A=b"], "WorkingDir": "/w"}));
         assert_eq!(own.env(), ["PATH=/x", "A=b"]);
         assert_eq!(own.working_dir(), "/w");

@@ -1,6 +1,7 @@
 //! Creates a container of a pulled image, without starting it: its snapshot, its specification and
 //! its record in containerd.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use jiff::SignedDuration;
@@ -17,6 +18,7 @@ use super::lease::Lease;
 use super::parts::Parts;
 use super::session::Session;
 use super::spec::{self, Process};
+use super::task::STOP_SIGNAL;
 use super::{random, snapshotter, store, unpack};
 use crate::container::ContainerId;
 use crate::driver::DriverError;
@@ -45,7 +47,7 @@ pub(super) async fn create(
     let (lease, leased) = Lease::take(session, LEASE).await?;
     let container = Container {
         id: id.clone(),
-        labels: launch.labels(&id, &image.to_string()).into_iter().collect(),
+        labels: labels(launch, &id, &image.to_string(), &parts),
         image: image.to_string(),
         runtime: Some(runtime(root)),
         spec: Some(spec),
@@ -65,6 +67,13 @@ pub(super) async fn create(
             Err(error)
         }
     }
+}
+
+/// Those of the launch, and the signal that ends it, as other clients of containerd record it.
+fn labels(launch: &Launch, name: &str, hash: &str, parts: &Parts) -> HashMap<String, String> {
+    let signal = parts.config.stop_signal().number().to_string();
+    let signal = (STOP_SIGNAL.to_owned(), signal);
+    launch.labels(name, hash).into_iter().chain([signal]).collect()
 }
 
 fn specification(

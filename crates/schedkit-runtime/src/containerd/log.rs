@@ -7,12 +7,13 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::driver::DriverError;
 
 const CHUNK: usize = 64 * 1024;
+const MAX_BYTES: u64 = 10 << 20;
 
 #[derive(Clone, Debug)]
 pub(super) struct Log {
@@ -43,6 +44,7 @@ impl Log {
                 .recursive(true)
                 .mode(0o700)
                 .create(folder)?;
+            check_owner(folder)?;
             self.remove_file()?;
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).mode(0o600);
@@ -69,6 +71,12 @@ impl Log {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(from),
             Err(error) => return Err(error),
         };
+        // A file that has become shorter was emptied by `limit`.
+        let from = if file.metadata()?.len() < from {
+            0
+        } else {
+            from
+        };
         io::Seek::seek(&mut file, io::SeekFrom::Start(from))?;
         let mut buffer = vec![0; CHUNK];
         let mut offset = from;
@@ -81,6 +89,17 @@ impl Log {
                 }
             }
         }
+    }
+
+    /// Empties the file when it is large. The shim appends, so that it goes on at the new end. For
+    /// the process that follows a log for as long as its scheduler runs, after it has read all of it.
+    pub(super) fn limit(&self, offset: u64) -> Result<(), DriverError> {
+        if offset <= MAX_BYTES {
+            return Ok(());
+        }
+        let file = OpenOptions::new().write(true).open(&self.path);
+        let emptied = file.and_then(|file| file.set_len(0));
+        emptied.map_err(|source| self.failed(source))
     }
 
     /// A missing file is no error.
@@ -116,6 +135,20 @@ impl Log {
     }
 }
 
+/// containerd's shim, which is root, writes to a path in this folder: whoever else may write to the
+/// folder could put a link there.
+fn check_owner(folder: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(folder)?;
+    let ours = rustix::process::geteuid().as_raw();
+    if found.is_dir() && found.uid() == ours && found.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    let folder = folder.display();
+    Err(io::Error::other(format!(
+        "{folder} is no directory of this user, or others may write to it: remove it"
+    )))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +174,45 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         log.remove().unwrap();
         log.remove().unwrap();
+    }
+
+    #[test]
+    fn a_large_log_is_emptied_and_read_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Log::of(folder.path(), "a");
+        fs::write(&log.path, vec![b'x'; MAX_BYTES as usize + 1]).unwrap();
+        let offset = log.read(0, &mut |_| {}).unwrap();
+        log.limit(MAX_BYTES).unwrap();
+        assert_eq!(fs::metadata(&log.path).unwrap().len(), offset);
+        log.limit(offset).unwrap();
+        assert_eq!(fs::metadata(&log.path).unwrap().len(), 0);
+        fs::write(&log.path, "more").unwrap();
+        let mut output = Vec::new();
+        let read = log.read(offset, &mut |bytes| output.extend_from_slice(bytes));
+        assert_eq!((read.unwrap(), output.as_slice()), (4, &b"more"[..]));
+    }
+
+    #[test]
+    fn a_folder_that_others_may_change_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("logs");
+        let log = Log::of(&folder, "a");
+        fs::create_dir(&folder).unwrap();
+        for mode in [0o777, 0o770, 0o1777] {
+            fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+            let DriverError::Log { source, .. } = log.reset().unwrap_err() else {
+                panic!("another error");
+            };
+            assert!(
+                source.to_string().contains("others may write to it"),
+                "{source}"
+            );
+        }
+        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        log.reset().unwrap();
+        let link = root.path().join("link");
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        assert!(Log::of(&link, "a").reset().is_err());
     }
 
     #[test]

@@ -45,6 +45,19 @@ pub(super) async fn find(
     Ok(unpacked.then_some(parts))
 }
 
+/// The bytes of the compressed layers; `None` when a document is missing or not for this machine.
+pub(super) async fn size(session: &Session, image: &PinnedRef) -> Result<Option<u64>, DriverError> {
+    let fetch = async |part: PartRef<'_>| match part {
+        PartRef::Document(digest) => read(session, digest).await,
+        PartRef::Blob(blob) => read(session, &blob.digest).await,
+    };
+    match parts::gather(image, fetch).await {
+        Ok(parts) => Ok(parts.map(|parts| parts.size())),
+        Err(DriverError::Architecture { .. } | DriverError::InvalidImage { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Whether the image record has that digest: other clients may write into this namespace.
 async fn is_recorded(session: &Session, image: &PinnedRef) -> Result<bool, DriverError> {
     let name = image.to_string();

@@ -20,9 +20,11 @@ use super::shim;
 use super::unpack;
 use crate::container::{ContainerId, ExitCode};
 use crate::driver::{After, DriverError, OutputChunk, OutputStream, Runtime, Until};
+use crate::stop_signal::StopSignal;
 
 const SIGKILL: u32 = 9;
-const SIGTERM: u32 = 15;
+/// The label with the image's STOPSIGNAL.
+pub(super) const STOP_SIGNAL: &str = "io.containerd.image.config.stop-signal";
 /// For a process to exit after SIGKILL; one that waits for a disk takes longer.
 const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -135,6 +137,7 @@ impl Task<'_> {
             tokio::pin!(exit);
             let exited = loop {
                 *offset = self.log.read(*offset, on_output)?;
+                self.log.limit(*offset)?;
                 if let Ok(exited) = timeout(POLL_INTERVAL, &mut exit).await {
                     break exited;
                 }
@@ -166,7 +169,8 @@ impl Task<'_> {
     pub(super) async fn end(&self, grace: Duration, after: After) -> Result<(), DriverError> {
         let container = self.container().await?;
         if let Some(process) = self.process().await? {
-            self.stop(&process, grace).await?;
+            let signal = stop_signal(container.as_ref());
+            self.stop(&process, signal, grace).await?;
         }
         match after {
             // The task stays: it has the exit code.
@@ -175,15 +179,20 @@ impl Task<'_> {
         }
     }
 
-    async fn stop(&self, process: &Process, grace: Duration) -> Result<(), DriverError> {
+    async fn stop(
+        &self,
+        process: &Process,
+        signal: StopSignal,
+        grace: Duration,
+    ) -> Result<(), DriverError> {
         match process.status() {
             Status::Stopped => return Ok(()),
             Status::Running => {}
             Status::Paused | Status::Pausing => self.resume().await?,
-            // A process that was not started does not handle SIGTERM.
+            // A process that was not started does not handle a signal.
             Status::Created | Status::Unknown => return self.kill_and_wait().await,
         }
-        self.kill(SIGTERM, false).await?;
+        self.kill(signal.number(), false).await?;
         match self.exit(grace).await {
             Ok(_) => Ok(()),
             Err(error) if matches!(error.driver_error, DriverError::Timeout { .. }) => {
@@ -312,4 +321,10 @@ impl Task<'_> {
             id: self.id.to_string(),
         }
     }
+}
+
+/// SIGTERM for containers of the older schedctl.
+fn stop_signal(container: Option<&Container>) -> StopSignal {
+    let label = container.and_then(|container| container.labels.get(STOP_SIGNAL));
+    label.map_or_else(StopSignal::default, |signal| StopSignal::parse(signal))
 }

@@ -1,6 +1,7 @@
 //! What a person can do about an error of a driver.
 
 use std::io::ErrorKind;
+use std::path::Path;
 
 use super::error::{DriverError, Runtime};
 
@@ -33,12 +34,22 @@ impl DriverError {
             }
             Self::Architecture { machine, .. } => format!("use an image that has {machine}"),
             Self::Folder { .. } => "run it as root or with sudo".to_owned(),
-            Self::Log { .. } => "check the disk and the permissions of that folder".to_owned(),
+            Self::Log { path, source } => log(path, source.kind()),
             Self::InvalidImage { .. } => "build and push the image again".to_owned(),
             // The source has its own remedy.
             Self::Registry { .. } => return None,
         };
         Some(text)
+    }
+}
+
+fn log(path: &Path, kind: ErrorKind) -> String {
+    let folder = path.parent().unwrap_or(path).display();
+    match kind {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            format!("make room on the disk of {folder}")
+        }
+        _ => format!("check the owner and the permissions of {folder}"),
     }
 }
 
@@ -126,6 +137,16 @@ mod tests {
         ] {
             assert_eq!(unreachable(runtime, kind).remedy().unwrap(), remedy);
         }
+    }
+
+    #[test]
+    fn a_full_disk_is_named() {
+        let error = DriverError::Log {
+            path: "/var/log/schedctl/x.log".into(),
+            source: io::Error::from(ErrorKind::StorageFull),
+        };
+        let remedy = "make room on the disk of /var/log/schedctl";
+        assert_eq!(error.remedy().unwrap(), remedy);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Ends a container: SIGTERM, the grace period, SIGKILL; then keeps or removes it.
+//! Ends a container: its stop signal (SIGTERM), the grace period, SIGKILL; then keeps or removes it.
 //!
 //! Podman can do all of that in one request, but it cleans up in it as soon as the process has
 //! exited, and so does a process that it starts for the same purpose. Both would compete with the
@@ -23,12 +23,13 @@ use super::target::Target;
 use crate::container::{ContainerId, ContainerState};
 use crate::driver::{After, DriverError};
 use crate::ownership::Ownership;
+use crate::stop_signal::StopSignal;
 
 /// For Podman to notice the exit, through the process that monitors the container.
 const EXIT_NOTICE: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The effect of SIGTERM on a process.
+/// The effect of the stop signal on a process.
 enum Termination {
     Exited,
     /// It still runs after the grace period.
@@ -57,7 +58,7 @@ impl Podman {
             let inspected = self.inspect(id).await?;
             // libpod refuses to stop a container that does not run.
             if let ContainerState::Running { pid, .. } = inspected.state {
-                match self.terminate(id, pid, grace).await {
+                match self.terminate(id, pid, inspected.stop_signal, grace).await {
                     Termination::Exited => self.wait_until_stopped(id).await?,
                     Termination::StillRunning => self.stop(id, Duration::ZERO).await?,
                     Termination::NotSignalled => self.stop(id, grace).await?,
@@ -74,15 +75,21 @@ impl Podman {
         }
     }
 
-    /// Sends SIGTERM and waits for the exit during the grace period.
-    async fn terminate(&self, id: &ContainerId, pid: u32, grace: Duration) -> Termination {
+    /// Sends the stop signal and waits for the exit during the grace period.
+    async fn terminate(
+        &self,
+        id: &ContainerId,
+        pid: u32,
+        signal: StopSignal,
+        grace: Duration,
+    ) -> Termination {
         // Podman's `kill` signals only the first process.
         let process = watch(pid).filter(|_| has_no_children(pid));
         let Some(process) = process else {
             return Termination::NotSignalled;
         };
         let target = Target::new(&["containers", id.as_str(), "kill"]);
-        let target = target.with("signal", "SIGTERM");
+        let target = target.with("signal", &signal.number().to_string());
         let request = ApiRequest::new(format!("end {}", id.short()), Method::POST, target);
         let response = self.client.send(request.about(id)).await;
         if response.and_then(ApiResponse::accepted).is_err() {

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::listing;
 use crate::container::ContainerState;
 use crate::ownership::{Described, Ownership};
+use crate::stop_signal::StopSignal;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Inspected {
@@ -17,6 +18,7 @@ pub(super) struct Inspected {
     pub(super) pid_file: Option<PathBuf>,
     /// `None` if it is not a container of schedctl.
     pub(super) ownership: Option<Ownership>,
+    pub(super) stop_signal: StopSignal,
 }
 
 #[derive(Deserialize)]
@@ -40,6 +42,9 @@ struct Document {
 struct DocumentConfig {
     #[serde(default)]
     labels: Option<BTreeMap<String, String>>,
+    /// That of the image. A number, and a name since Podman 5.
+    #[serde(default)]
+    stop_signal: serde_json::Value,
 }
 
 #[derive(Deserialize)]
@@ -79,10 +84,15 @@ pub(super) fn parse(text: &str) -> Result<Inspected, serde_json::Error> {
     } = state;
     let state = listing::state(&status, pid, started_at.parse().ok(), exit_code);
     let pid_file = Some(pid_file).filter(|path| path.is_absolute());
+    let stop_signal = match config.stop_signal {
+        serde_json::Value::String(name) => StopSignal::parse(&name),
+        other => StopSignal::parse(&other.to_string()),
+    };
     Ok(Inspected {
         state,
         pid_file,
         ownership,
+        stop_signal,
     })
 }
 
@@ -114,6 +124,19 @@ mod tests {
                 panic!("{running:?}");
             };
             assert!(pid > 1 && started.unwrap() > "2026-01-01T00:00:00Z".parse().unwrap());
+        }
+    }
+
+    #[test]
+    fn the_signal_is_a_number_or_a_name() {
+        for (signal, number) in [("2", 2), ("\"SIGINT\"", 2), ("null", 15), ("[]", 15)] {
+            let text =
+                format!(r#"{{"State":{{"Status":"created"}},"Config":{{"StopSignal":{signal}}}}}"#);
+            assert_eq!(
+                parse(&text).unwrap().stop_signal.number(),
+                number,
+                "{signal}"
+            );
         }
     }
 

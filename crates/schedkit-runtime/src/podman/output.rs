@@ -15,10 +15,29 @@ use super::inspected::{self, Inspected};
 use super::response::refused;
 use super::target::Target;
 use crate::container::{ContainerId, ContainerState, ExitCode};
-use crate::driver::{DriverError, OutputChunk, OutputStream, Until};
+use crate::driver::{DriverError, OutputChunk, OutputStream, TimedOutput, Until};
 
 const INSPECT_RETRIES: usize = 20;
 const INSPECT_DELAY: Duration = Duration::from_millis(50);
+
+/// Whether Podman writes the time of each line before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineTimes {
+    Hidden,
+    Shown,
+}
+
+impl TimedOutput for Podman {
+    async fn timed_output(
+        &self,
+        id: &ContainerId,
+        until: Until,
+        on_output: &mut dyn FnMut(OutputChunk<'_>),
+    ) -> Result<Option<ExitCode>, DriverError> {
+        self.read_output(id, until, LineTimes::Shown, on_output)
+            .await
+    }
+}
 
 impl Podman {
     /// Passes on the output since the latest start: Podman's log has that of all starts.
@@ -26,12 +45,13 @@ impl Podman {
         &self,
         id: &ContainerId,
         until: Until,
+        times: LineTimes,
         on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
         let since = self.inspect(id).await?.pid_file;
         let since = since.as_deref().and_then(created_at);
         if until == Until::Now {
-            self.read_log(id, since, until, on_output).await?;
+            self.read_log(id, since, times, until, on_output).await?;
             return Ok(None);
         }
         let mut already_read = BytesRead::default();
@@ -39,7 +59,7 @@ impl Podman {
             already_read.add(chunk);
             on_output(chunk);
         };
-        self.read_log(id, since, until, &mut pass_on).await?;
+        self.read_log(id, since, times, until, &mut pass_on).await?;
         let exit = self.exit_code(id).await?;
         // Podman stops following a log when the process exits, possibly before its final output has
         // been read. So the rest is read from the whole log.
@@ -49,7 +69,8 @@ impl Podman {
                 .into_iter()
                 .for_each(&mut *on_output);
         };
-        self.read_log(id, since, Until::Now, &mut rest).await?;
+        self.read_log(id, since, times, Until::Now, &mut rest)
+            .await?;
         Ok(exit)
     }
 
@@ -57,6 +78,7 @@ impl Podman {
         &self,
         id: &ContainerId,
         since: Option<Timestamp>,
+        times: LineTimes,
         until: Until,
         on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<(), DriverError> {
@@ -64,6 +86,9 @@ impl Podman {
         let mut target = target.with("stdout", "true").with("stderr", "true");
         if let Some(since) = since {
             target = target.with("since", &since.to_string());
+        }
+        if times == LineTimes::Shown {
+            target = target.with("timestamps", "true");
         }
         // When following, Podman starts its response with the first output.
         let timeout = match until {

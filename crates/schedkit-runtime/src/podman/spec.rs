@@ -6,6 +6,8 @@ use super::image::StoredImage;
 use crate::launch::Launch;
 use crate::mounts::{Access, Mount};
 
+const MAX_LOG_BYTES: u64 = 10 << 20;
+
 /// - Privileged and in the host's PID and cgroup namespaces, because schedulers load BPF programs and
 ///   compare process ids and cgroup paths with the kernel's.
 /// - Without a network: a scheduler needs none, and it also runs on a machine without Podman's
@@ -41,7 +43,8 @@ pub(super) fn spec(
         "systemd": "false",
         "httpproxy": false,
         // Its logs can be read through the API on every system, with or without a journal.
-        "log_configuration": {"driver": "k8s-file"},
+        // When they have this size, the container's monitor begins again with an empty file.
+        "log_configuration": {"driver": "k8s-file", "size": MAX_LOG_BYTES},
         "mounts": mounts.iter().map(mount).collect::<Vec<_>>(),
     })
 }

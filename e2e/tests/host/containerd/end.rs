@@ -4,7 +4,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use schedkit_runtime::{After, ContainerId, ContainerState, Driver, DriverError, ExitCode, Until};
+use schedkit_runtime::{
+    After, ContainerId, ContainerState, Driver, DriverError, ExitCode, ImageEntry, ImageStore,
+    Until,
+};
 
 use testkit::containerd::image::ImageRecipe;
 use testkit::containerd::{ContainerdFixture, REPOSITORY, registry, trusted};
@@ -42,6 +45,46 @@ fn what_ignores_sigterm_is_killed_after_the_grace_period() {
         ContainerState::Exited(ExitCode(137))
     );
     fixture.end(&id, After::Remove);
+}
+
+/// The program handles SIGTERM only.
+#[test]
+fn the_stop_signal_of_the_image_is_sent() {
+    let fixture = ContainerdFixture::fresh();
+    let mut recipe = ImageRecipe::new("interrupted");
+    recipe.process["StopSignal"] = "SIGINT".into();
+    let id = fixture.run(&recipe, &["gently", "wait"]);
+    fixture.await_waiting(&id);
+    fixture.end(&id, After::Keep);
+    assert_eq!(
+        fixture.list()[0].state,
+        ContainerState::Exited(ExitCode(128 + 2))
+    );
+    fixture.end(&id, After::Remove);
+}
+
+#[test]
+fn an_image_is_listed_and_removed_with_its_layers() {
+    let fixture = ContainerdFixture::fresh();
+    let id = fixture.make(&ImageRecipe::new("listed"), &[]);
+    let images = || fixture.runtime.block_on(fixture.driver.images()).unwrap();
+    let [used] = images().try_into().unwrap();
+    let ImageEntry {
+        size,
+        containers,
+        created,
+        ..
+    } = used;
+    assert!(size.unwrap() > 0 && containers == 1 && created.is_some());
+    fixture.end(&id, After::Remove);
+    let [unused] = images().try_into().unwrap();
+    assert_eq!(unused.containers, 0);
+    let remove = || fixture.runtime.block_on(fixture.driver.remove(&unused));
+    remove().unwrap();
+    assert_eq!(images(), []);
+    let content = fixture.daemon.ctr("schedkit", &["content", "ls", "-q"]);
+    assert_eq!(content.trim(), "");
+    remove().unwrap();
 }
 
 #[test]

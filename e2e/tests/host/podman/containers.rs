@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use schedkit_runtime::{
-    After, Container, ContainerId, ContainerState, Driver, DriverError, ExitCode, Trust, Until,
+    After, Container, ContainerId, ContainerState, Driver, DriverError, ExitCode, OutputChunk,
+    TimedOutput, Trust, Until,
 };
 use serde_json::json;
 
@@ -179,6 +180,46 @@ async fn what_ignores_sigterm_is_killed_after_the_grace_period() {
     assert_eq!(container.state, ContainerState::Exited(ExitCode(128 + 9)));
     podman.start(&id).await.unwrap();
     gone(service, &id, Duration::ZERO).await;
+}
+
+/// The program handles SIGTERM only.
+#[tokio::test]
+async fn the_stop_signal_of_the_image_is_sent() {
+    let service = podman_service();
+    let podman = service.podman();
+    let config = json!({"Entrypoint": ["/program"], "StopSignal": "SIGINT"});
+    let trusted = service.push("interrupted", "1", &service.image("amd64", &config));
+    podman.pull(&trusted, &mut |_| {}).await.unwrap();
+    let id = service.started_of(&trusted, &["wait"]).await;
+    service.until_output(&id, "<wait>").await;
+    podman.end(&id, GRACE, After::Keep).await.unwrap();
+    let container = seen(service, &id).await.unwrap();
+    assert_eq!(container.state, ContainerState::Exited(ExitCode(128 + 2)));
+    gone(service, &id, GRACE).await;
+}
+
+#[tokio::test]
+async fn each_line_has_its_time_if_asked() {
+    let service = podman_service();
+    let id = service.started(&["exit", "4"]).await;
+    let plain = service.output(&id, Until::Exit).await;
+    let mut timed = String::new();
+    let mut take = |piece: OutputChunk<'_>| timed += &String::from_utf8_lossy(piece.bytes);
+    let podman = service.podman();
+    podman
+        .timed_output(&id, Until::Exit, &mut take)
+        .await
+        .unwrap();
+    let lines = timed.lines().map(|line| line.split_once(' ').unwrap());
+    let (times, texts): (Vec<_>, Vec<_>) = lines.unzip();
+    assert!(
+        times
+            .iter()
+            .all(|time| time.starts_with("20") && time.contains('T')),
+        "{timed}"
+    );
+    assert_eq!(texts, (plain.out + &plain.err).lines().collect::<Vec<_>>());
+    gone(service, &id, GRACE).await;
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! From a verified digest to the same bytes in the store.
 
 use lab::oci::Index;
-use schedkit_runtime::{Driver, DriverError, PullProgress, Pulled, Until, podman};
+use schedkit_runtime::{
+    After, Driver, DriverError, ImageOwner, ImageStore, PullProgress, Pulled, Until, podman,
+};
 use serde_json::json;
 
 use testkit::podman::podman_service;
@@ -138,4 +140,40 @@ async fn a_command_stands_for_an_entrypoint() {
     service
         .until_output(&id, "</program>\n<first>\n<second>\n")
         .await;
+}
+
+#[tokio::test]
+async fn an_image_is_listed_and_removed_when_no_container_uses_it() {
+    let service = podman_service();
+    let podman = service.podman();
+    let config = json!({"Entrypoint": ["/program"], "Labels": {"mark": "removed"}});
+    let trusted = service.push("removed", "1", &service.image("amd64", &config));
+    podman.pull(&trusted, &mut |_| {}).await.unwrap();
+    let digest = trusted.image().digest().to_string();
+    let find = async || {
+        let images = podman.images().await.unwrap();
+        images
+            .into_iter()
+            .find(|image| image.digests.contains(&digest))
+    };
+    let image = find().await.unwrap();
+    assert_eq!(image.owner, ImageOwner::Unknown, "{image:?}");
+    assert_eq!(image.names, [trusted.image().to_string()]);
+    assert!(
+        image.size.unwrap() > 0 && image.containers == 0,
+        "{image:?}"
+    );
+    let id = podman.create(&service.launch(&trusted, &[])).await.unwrap();
+    assert_eq!(find().await.unwrap().containers, 1);
+    let refused = podman.remove(&image).await;
+    assert!(
+        matches!(refused, Err(DriverError::Refused { .. })),
+        "{refused:?}"
+    );
+    let grace = std::time::Duration::ZERO;
+    podman.end(&id, grace, After::Remove).await.unwrap();
+    podman.remove(&image).await.unwrap();
+    assert_eq!(find().await, None);
+    // Somebody else may have removed it.
+    podman.remove(&image).await.unwrap();
 }
