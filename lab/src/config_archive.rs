@@ -44,3 +44,32 @@ impl ConfigArchive {
         self.0.append_data(&mut header, path, bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    /// Unpacked twice, as by a node that is rebooted.
+    #[test]
+    fn what_is_unpacked_again_is_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, tree) = (folder.path().join("archive"), folder.path().join("tree"));
+        let mut archive = ConfigArchive::default();
+        archive.program("etc/init", "run").unwrap();
+        archive.link("etc/masked.service", "/dev/null").unwrap();
+        archive.write(&file).unwrap();
+        fs::create_dir(&tree).unwrap();
+        for _ in 0..2 {
+            let mut tar = Command::new("tar");
+            tar.arg("-xf").arg(&file).arg("-C").arg(&tree);
+            assert!(tar.status().unwrap().success());
+            let masked = fs::read_link(tree.join("etc/masked.service")).unwrap();
+            assert_eq!(masked, Path::new("/dev/null"));
+            assert_eq!(fs::read_to_string(tree.join("etc/init")).unwrap(), "run");
+        }
+    }
+}

@@ -248,6 +248,17 @@ mod tests {
     }
 
     #[test]
+    fn systemd_is_for_machines_without_kubernetes() {
+        let spec = |topology| LabSpec {
+            init: Init::Systemd,
+            ..LabSpec::new("x", topology, Path::new("/nowhere"))
+        };
+        init(&spec(Topology::Machine)).unwrap();
+        let error = init(&spec(Topology::Cluster)).unwrap_err().to_string();
+        assert!(error.contains("--topology machine"), "{error}");
+    }
+
+    #[test]
     fn nothing_missing_needs_no_space() {
         let missing = MissingParts {
             packages: vec![],

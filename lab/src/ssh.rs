@@ -76,7 +76,7 @@ impl Keys {
             "-o",
             "ControlPersist=no",
             "-o",
-            "ConnectTimeout=10",
+            "ConnectTimeout=30",
             "-o",
             "BatchMode=yes",
         ]);

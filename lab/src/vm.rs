@@ -23,8 +23,9 @@ const MEMORY: &str = "3G";
 /// newer QEMU is affected, hence `lab/on-emulated-nodes`.
 const PROCESSOR: &str = "Nehalem";
 
-/// An emulated node boots in 10 s on an idle machine; two of them on a busy one take minutes.
-const BOOT_TIMEOUT: Duration = Duration::from_secs(300);
+/// An emulated node boots in 10 s on an idle machine, with systemd in 25; on a busy one that takes
+/// minutes.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[derive(Debug, thiserror::Error)]
 pub enum VmError {
