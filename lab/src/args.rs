@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use lab::cache::Cache;
 use lab::spec::DEFAULT_KERNEL;
-use lab::{Goal, LabSpec, Scheduler, Signing, State, Topology};
+use lab::{Goal, Init, LabSpec, Scheduler, Signing, State, Topology};
 
 /// Real sched_ext kernels and a real Kubernetes on one small machine.
 #[derive(Debug, Parser)]
@@ -32,6 +32,8 @@ const EXAMPLES: &str = "Examples:
   lab up --nodes 2                    a cluster of two nodes; Ctrl-C ends it
   lab up --detach                     the same with one node, in the background
   lab up --topology machine           one virtual machine without Kubernetes
+  lab up --topology machine --init systemd
+                                      the same, booted by systemd; its disk survives a reboot
   lab up --topology registry          registries only, with scheduler images in them
   lab exec node1 -- cat /sys/kernel/sched_ext/state
   lab cp ./scx_mine node1:/tmp/       copy a file to a node
@@ -129,6 +131,9 @@ pub(crate) struct SpecArgs {
 pub(crate) struct Up {
     #[command(flatten)]
     spec: SpecArgs,
+    /// The first process of the virtual machines.
+    #[arg(long, value_enum, default_value_t = Init::Lab)]
+    init: Init,
     /// Return when the lab is ready and leave it running until `lab down`.
     #[arg(long)]
     pub(crate) detach: bool,
@@ -159,6 +164,7 @@ impl Args {
         LabSpec {
             api_port: up.api_port,
             registry_port: up.registry_port,
+            init: up.init,
             goal: Goal::Running,
             ..self.prepare_spec(&up.spec)
         }

@@ -9,6 +9,7 @@
 
 pub mod cache;
 pub mod command;
+mod config_archive;
 pub mod control_plane;
 pub mod counters;
 pub mod debian;
@@ -16,6 +17,7 @@ pub mod disk;
 pub mod environment;
 pub mod error_chain;
 mod file_tree;
+pub mod init;
 pub mod kwok;
 pub mod lockfile;
 pub mod network;
@@ -40,10 +42,12 @@ pub mod startup;
 pub mod state;
 pub mod static_program;
 pub mod supervisor;
+mod systemd_config;
 pub mod topology;
 pub mod vm;
 
 pub use error_chain::error_chain;
+pub use init::Init;
 pub use node::{CommandOutput, Daemon, Node, NodeError};
 pub use progress::Event;
 pub use progress_bars::ProgressBars;

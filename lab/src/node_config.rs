@@ -6,9 +6,12 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use crate::config_archive::ConfigArchive;
+use crate::init::Init;
 use crate::network::{self, API, REGISTRY};
 use crate::pki::{self, Pki, PkiError};
 use crate::ssh::Keys;
+use crate::systemd_config;
 
 /// The registry's name in the nodes' `/etc/hosts`.
 pub const REGISTRY_NAME: &str = "registry.lab";
@@ -44,14 +47,27 @@ pub fn write(
     path: &Path,
     node: &NodeIdentity,
     keys: &Keys,
+    init: Init,
     pki: Option<&Pki>,
 ) -> Result<(), NodeConfigError> {
     let mut archive = ConfigArchive::default();
-    archive.program("etc/lab/init", include_str!("../guest/init"))?;
-    archive.program(
-        "usr/local/bin/lab-daemon",
-        include_str!("../guest/lab-daemon"),
-    )?;
+    let (first, lab_daemon) = match init {
+        Init::Lab => (
+            include_str!("../guest/init"),
+            include_str!("../guest/lab-daemon"),
+        ),
+        Init::Systemd => {
+            systemd_config::add(&mut archive, node.number)?;
+            (
+                include_str!("../guest/systemd/init"),
+                include_str!("../guest/systemd/lab-daemon"),
+            )
+        }
+    };
+    archive.program("etc/lab/init", first)?;
+    archive.program("usr/local/bin/lab-daemon", lab_daemon)?;
+    archive.file("etc/lab/prepare", include_str!("../guest/prepare"))?;
+    archive.program("etc/lab/sshd", include_str!("../guest/sshd"))?;
     archive.file("etc/lab/sshd_config", include_str!("../guest/sshd_config"))?;
     archive.file(
         "etc/containerd/config.toml",
@@ -81,8 +97,7 @@ pub fn write(
     if let Some(pki) = pki {
         add_kubelet_files(&mut archive, node, pki)?;
     }
-    fs::write(path, archive.0.into_inner()?)?;
-    Ok(())
+    Ok(archive.write(path)?)
 }
 
 /// The files that a kubelet needs to join the cluster.
@@ -153,35 +168,6 @@ fn pod_network(node: &NodeIdentity) -> String {
         ],
     })
     .to_string()
-}
-
-struct ConfigArchive(tar::Builder<Vec<u8>>);
-
-impl Default for ConfigArchive {
-    fn default() -> Self {
-        Self(tar::Builder::new(Vec::new()))
-    }
-}
-
-impl ConfigArchive {
-    fn file(&mut self, path: &str, text: &str) -> io::Result<()> {
-        self.put(path, text.as_bytes(), 0o644)
-    }
-
-    fn program(&mut self, path: &str, text: &str) -> io::Result<()> {
-        self.put(path, text.as_bytes(), 0o755)
-    }
-
-    fn secret(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        self.put(path, bytes, 0o600)
-    }
-
-    fn put(&mut self, path: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(bytes.len() as u64);
-        header.set_mode(mode);
-        self.0.append_data(&mut header, path, bytes)
-    }
 }
 
 #[cfg(test)]

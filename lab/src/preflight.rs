@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 
 use crate::cache::Cache;
 use crate::environment;
+use crate::init::Init;
 use crate::spec::LabSpec;
+use crate::topology::Topology;
 
 const GIB: u64 = 1 << 30;
 
@@ -24,6 +26,8 @@ pub enum PreflightError {
         "the lab runs on x86_64 machines only, because its kernels are Debian's for amd64; this machine is {0}"
     )]
     WrongArchitecture(&'static str),
+    #[error("systemd starts no kubelet: `--init systemd` needs `--topology machine`")]
+    SystemdWithoutMachine,
     #[error(
         "{what} is not installed or not in PATH, and {need} must be built with it: install it from {from}, then try again"
     )]
@@ -97,6 +101,7 @@ pub fn root() -> Result<(), PreflightError> {
 /// All other checks.
 pub fn check(cache: &Cache, spec: &LabSpec, missing: &MissingParts) -> Result<(), PreflightError> {
     architecture()?;
+    init(spec)?;
     if missing.kubernetes {
         toolchain("go", "version", "Go", "Kubernetes", "https://go.dev/dl")?;
     }
@@ -128,6 +133,13 @@ pub fn check(cache: &Cache, spec: &LabSpec, missing: &MissingParts) -> Result<()
             "a larger disk",
         ),
     ])
+}
+
+fn init(spec: &LabSpec) -> Result<(), PreflightError> {
+    match (spec.init, spec.topology) {
+        (Init::Lab, _) | (Init::Systemd, Topology::Machine) => Ok(()),
+        (Init::Systemd, _) => Err(PreflightError::SystemdWithoutMachine),
+    }
 }
 
 fn architecture() -> Result<(), PreflightError> {
@@ -233,6 +245,17 @@ mod tests {
             error.contains("MiB free") && error.contains("make room"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn systemd_is_for_machines_without_kubernetes() {
+        let spec = |topology| LabSpec {
+            init: Init::Systemd,
+            ..LabSpec::new("x", topology, Path::new("/nowhere"))
+        };
+        init(&spec(Topology::Machine)).unwrap();
+        let error = init(&spec(Topology::Cluster)).unwrap_err().to_string();
+        assert!(error.contains("--topology machine"), "{error}");
     }
 
     #[test]

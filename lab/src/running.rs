@@ -24,6 +24,7 @@ use crate::request::{Request, Response};
 use crate::service::StopSignal;
 use crate::signing::{Cosign, Sigstore};
 use crate::spec::LabSpec;
+use crate::ssh;
 use crate::state::{RunningLab, State};
 
 /// How long the end of a lab may take.
@@ -157,6 +158,15 @@ impl Lab {
     pub fn start_service(&self, name: &str) -> Result<(), LabError> {
         let service = name.to_owned();
         self.request(&Request::Start { service })
+    }
+
+    /// Ends a node's virtual machine as a power cut would. With [`Init::Systemd`](crate::Init) what it
+    /// has written to its disk is there when [`Lab::start_service`] boots it again.
+    pub fn cut_power(&self, node: &str) -> Result<(), LabError> {
+        self.stop_service(node, StopSignal::Kill)?;
+        // Nothing tells ssh that the other side is gone.
+        ssh::close(&self.state, node);
+        Ok(())
     }
 
     fn request(&self, request: &Request) -> Result<(), LabError> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::environment;
+use crate::init::Init;
 use crate::topology::Topology;
 
 /// The kernel series that a lab boots by default: the newest with long-term support.
@@ -68,6 +69,8 @@ pub struct LabSpec {
     pub topology: Topology,
     /// The number of virtual machines; ignored if the topology has none.
     pub nodes: u8,
+    /// The first process of each virtual machine.
+    pub init: Init,
     /// Kernel series (`6.18`) or exact release.
     pub kernel: String,
     /// The schedulers whose images the registry holds.
@@ -101,6 +104,7 @@ impl LabSpec {
             goal: Goal::Running,
             topology,
             nodes: 1,
+            init: Init::Lab,
             kernel: DEFAULT_KERNEL.to_owned(),
             schedulers: vec![Scheduler::ScxLab],
             kwok: false,

@@ -76,7 +76,7 @@ impl Keys {
             "-o",
             "ControlPersist=no",
             "-o",
-            "ConnectTimeout=10",
+            "ConnectTimeout=30",
             "-o",
             "BatchMode=yes",
         ]);
@@ -106,6 +106,14 @@ pub fn is_open(state: &State, node: &str) -> bool {
         .args(["-O", "check", node])
         .output()
         .is_ok_and(|output| output.status.success())
+}
+
+/// Closes the connection to a node; the supervisor opens it again as soon as the node answers.
+pub fn close(state: &State, node: &str) {
+    // It fails if the connection is closed already.
+    let _ = ssh(state.folder(), node)
+        .args(["-O", "exit", node])
+        .output();
 }
 
 /// A command that runs `args` on a node, with this process's standard streams.

@@ -147,7 +147,7 @@ impl Startup<'_> {
             .iter()
             .map(|node| {
                 let config = self.state.path(&format!("{}.config", node.name));
-                node_config::write(&config, node, keys, pki)?;
+                node_config::write(&config, node, keys, self.spec.init, pki)?;
                 Ok(vm::start(self.state, node, parts, self.spec)?)
             })
             .collect()

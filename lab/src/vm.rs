@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::disk::ROOT_PARTITION;
+use crate::disk::{self, DiskError, ROOT_PARTITION};
+use crate::init::Init;
 use crate::network::tap;
 use crate::node_config::NodeIdentity;
 use crate::parts::NodeParts;
@@ -22,13 +23,16 @@ const MEMORY: &str = "3G";
 /// newer QEMU is affected, hence `lab/on-emulated-nodes`.
 const PROCESSOR: &str = "Nehalem";
 
-/// An emulated node boots in 10 s on an idle machine; two of them on a busy one take minutes.
-const BOOT_TIMEOUT: Duration = Duration::from_secs(300);
+/// An emulated node boots in 10 s on an idle machine, with systemd in 25; on a busy one that takes
+/// minutes.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[derive(Debug, thiserror::Error)]
 pub enum VmError {
     #[error(transparent)]
     Service(#[from] ServiceError),
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     #[error("the kernel of {node} panicked: {line}; the rest is in {log}")]
     Panicked {
         node: String,
@@ -46,7 +50,8 @@ pub fn start(
     spec: &LabSpec,
 ) -> Result<Service, VmError> {
     let mut qemu = parts.qemu.command();
-    // QEMU keeps a node's writes in unlinked files there, so nothing is left when it ends.
+    // QEMU keeps what a node writes to a `Disk::Pristine` in unlinked files there, so nothing is left
+    // when it ends.
     qemu.current_dir(state.folder())
         .env("TMPDIR", state.folder());
     qemu.args(["-nodefaults", "-display", "none", "-machine", "q35"]);
@@ -59,24 +64,52 @@ pub fn start(
         .arg(kernel_command_line());
     let config = state.path(&format!("{}.config", node.name));
     let kubelet = parts.kubelet_disk.as_ref().unwrap_or(&config);
-    add_disks(
-        &mut qemu,
-        [&parts.root_disk, &parts.kernel.disk, kubelet, &config],
-    );
+    let root = root_disk(state, node, parts, spec.init)?;
+    let pristine = [&parts.kernel.disk, kubelet, &config].map(|file| Disk::Pristine(file.clone()));
+    let [kernel, kubelet, config] = pristine;
+    add_disks(&mut qemu, &[root, kernel, kubelet, config]);
     add_network(&mut qemu, node.number);
     add_serial_ports(&mut qemu, &node.name);
     qemu.args(["-device", "virtio-rng-pci"]);
     Ok(Service::start(&node.name, qemu, state.log(&node.name))?)
 }
 
+/// A file that QEMU shows to a node as a disk.
+enum Disk {
+    /// What the node writes is gone when QEMU ends.
+    Pristine(PathBuf),
+    /// What the node writes is in the file, also after QEMU was killed: what was in the node's memory
+    /// only is lost, as in a power cut.
+    Written(PathBuf),
+}
+
+fn root_disk(
+    state: &State,
+    node: &NodeIdentity,
+    parts: &NodeParts,
+    init: Init,
+) -> Result<Disk, VmError> {
+    match init {
+        Init::Lab => Ok(Disk::Pristine(parts.root_disk.clone())),
+        Init::Systemd => {
+            let own = state.path(&format!("{}.disk", node.name));
+            disk::copy(&parts.root_disk, &own)?;
+            Ok(Disk::Written(own))
+        }
+    }
+}
+
 /// Disks on one NVMe controller; `guest/init` finds them by their namespace id, counted from one.
-fn add_disks(qemu: &mut Command, disks: [&PathBuf; 4]) {
+fn add_disks(qemu: &mut Command, disks: &[Disk; 4]) {
     qemu.args(["-device", "nvme,serial=lab"]);
-    for (index, disk) in disks.into_iter().enumerate() {
+    for (index, disk) in disks.iter().enumerate() {
         let number = index + 1;
-        let file = disk.display();
+        let (file, snapshot) = match disk {
+            Disk::Pristine(file) => (file.display(), "on"),
+            Disk::Written(file) => (file.display(), "off"),
+        };
         qemu.arg("-drive").arg(format!(
-            "if=none,id=disk{number},format=raw,snapshot=on,file={file}"
+            "if=none,id=disk{number},format=raw,snapshot={snapshot},file={file}"
         ));
         qemu.arg("-device")
             .arg(format!("nvme-ns,drive=disk{number},nsid={number}"));

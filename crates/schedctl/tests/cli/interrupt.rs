@@ -35,7 +35,7 @@ fn send(child: &Child, signal: Signal) {
 fn end(child: Child) -> Output {
     let output = child.wait_with_output().unwrap();
     Output {
-        code: output.status.code().expect("it exits by itself"),
+        code: output.status.code().unwrap(),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
