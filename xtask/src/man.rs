@@ -32,7 +32,11 @@ pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
     for shell in [Shell::Elvish, Shell::PowerShell] {
         generate_to(shell, &mut Args::command(), "schedctl", &completions)?;
     }
-    let scripts = [("schedctl.bash", BASH), ("_schedctl", ZSH), ("schedctl.fish", FISH)];
+    let scripts = [
+        ("schedctl.bash", BASH),
+        ("_schedctl", ZSH),
+        ("schedctl.fish", FISH),
+    ];
     for (name, script) in scripts {
         let path = completions.join(name);
         fs::write(&path, script).with_context(|| path.display().to_string())?;

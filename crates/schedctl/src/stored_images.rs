@@ -4,7 +4,7 @@ use std::fs;
 
 use schedkit_core::{Digest, ImageRef, Repository};
 use schedkit_host::HostRoot;
-use schedkit_image::catalog::load_stored;
+use schedkit_image::catalog::{Catalog, load_stored};
 use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{DriverError, ImageEntry, ImageOwner, ImageStore};
 use tokio::time::timeout;
@@ -109,7 +109,7 @@ struct Known {
 impl Known {
     fn read(settings: &Settings, root: &HostRoot) -> Self {
         let catalog = load_stored(&settings.catalog.value, &settings.cache.value);
-        let entries = catalog.iter().flat_map(|catalog| catalog.entries());
+        let entries = catalog.iter().flat_map(Catalog::entries);
         Self {
             record: PullRecord::new(&settings.cache.value),
             catalog: entries

@@ -8,7 +8,7 @@ use testkit::eventually;
 use testkit::machine::{DRIVERS, fail};
 
 use self::End::{CutWhileRunning, CutWhileStarting, Reboot};
-use super::boot_machine::{BootMachine, boot_machine};
+use super::boot_machine::{BootMachine, UnitState, boot_machine};
 use super::network::Network::{self, Refused, Silent, Up};
 
 /// For a boot, and for what the unit then does: minutes when other work needs the processors.
@@ -191,7 +191,7 @@ fn await_outcome(machine: &BootMachine, network: Network) -> Outcome {
         if machine.ops().is_some_and(|ops| ops.starts_with("lab")) {
             return attached(machine);
         }
-        failed = machine.unit().filter(|unit| unit.has_failed());
+        failed = machine.unit().filter(UnitState::has_failed);
         match &failed {
             Some(unit) if unit.active == "failed" || network != Up => break,
             _ => std::thread::sleep(Duration::from_secs(1)),
@@ -209,10 +209,10 @@ fn await_outcome(machine: &BootMachine, network: Network) -> Outcome {
 /// The kernel has the scheduler: `status` must say so, too.
 fn attached(machine: &BootMachine) -> Outcome {
     let log = machine.node().kernel_log().unwrap_or_else(fail);
-    let lines = log.iter().filter(|line| {
+    let mut lines = log.iter().filter(|line| {
         line.text.starts_with("sched_ext: BPF scheduler \"lab") && line.text.ends_with("enabled")
     });
-    let uptime = lines.last().map(|line| line.at).unwrap_or_default();
+    let uptime = lines.next_back().map(|line| line.at).unwrap_or_default();
     let status = machine.json(&["status"]);
     match status.1["status"].as_str() {
         Some("running") => Outcome::Attached(uptime),

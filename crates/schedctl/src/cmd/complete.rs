@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use schedkit_image::catalog::{Resolution, load_stored};
+use schedkit_image::catalog::{Catalog, Resolution, load_stored};
 use schedkit_image::registry::Client;
 use schedkit_image::versions;
 use tokio::time::timeout;
@@ -39,7 +39,7 @@ pub(super) async fn complete(
 
 fn schedulers(settings: &Settings) -> Vec<Candidate> {
     let catalog = load_stored(&settings.catalog.value, &settings.cache.value);
-    let entries = catalog.iter().flat_map(|catalog| catalog.entries());
+    let entries = catalog.iter().flat_map(Catalog::entries);
     let candidate = |(name, image): (&_, &_)| Candidate {
         word: ToString::to_string(name),
         help: ToString::to_string(image),

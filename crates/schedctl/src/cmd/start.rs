@@ -189,11 +189,7 @@ impl<'a> Session<'a> {
         result.map_err(|failure| anyhow::Error::new(*failure))
     }
 
-    async fn already_runs(
-        &self,
-        running: &Running,
-        printer: &mut Printer,
-    ) -> anyhow::Result<Exit> {
+    async fn already_runs(&self, running: &Running, printer: &mut Printer) -> anyhow::Result<Exit> {
         let (trust, registry) = (&self.request.image.trust, &self.settings.registry);
         verify_running(&running.container, trust, registry, printer).await?;
         if !self.is_dry_run() && !running.leftovers.is_empty() {

@@ -106,10 +106,11 @@ async fn nothing_found(
         && !request.dry_run
     {
         let driver = open(runtimes.endpoint(trial.runtime), &settings.registry);
-        for id in [Some(&trial.candidate), trial.before.as_ref()] {
-            if let Some(id) = id {
-                driver.end(id, request.grace, After::Remove).await?;
-            }
+        for id in [Some(&trial.candidate), trial.before.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            driver.end(id, request.grace, After::Remove).await?;
         }
         Trial::delete(state)?;
         printer.print(&StopResult::trial_ended(trial))?;

@@ -73,7 +73,11 @@ pub(super) async fn create(
 fn labels(launch: &Launch, name: &str, hash: &str, parts: &Parts) -> HashMap<String, String> {
     let signal = parts.config.stop_signal().number().to_string();
     let signal = (STOP_SIGNAL.to_owned(), signal);
-    launch.labels(name, hash).into_iter().chain([signal]).collect()
+    launch
+        .labels(name, hash)
+        .into_iter()
+        .chain([signal])
+        .collect()
 }
 
 fn specification(
