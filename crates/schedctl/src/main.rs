@@ -8,6 +8,7 @@
 //!
 //! `args` is a library beside this program: see `lib.rs`.
 
+mod boot_failure;
 mod cmd;
 mod container;
 mod decide;
@@ -27,6 +28,7 @@ mod plan;
 mod request;
 mod run;
 mod runtimes;
+mod service_manager;
 mod settings;
 mod sked;
 mod state_dir;

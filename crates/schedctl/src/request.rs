@@ -211,6 +211,7 @@ mod tests {
             logins: Credentials::none(),
             helper_folders: Vec::new(),
             proxies: Proxies::default(),
+            notify_socket: None,
         }
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod config_file;
 pub(crate) mod environment;
 mod setting;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use schedctl_args::args::{Global, LogLevel};
@@ -33,6 +34,8 @@ pub(crate) struct Settings {
     /// `SCHEDCTL_ALLOW_UNSIGNED`.
     pub(crate) allow_unsigned: bool,
     pub(crate) registry: registry::ClientConfig,
+    /// Where systemd wants to be told how a start goes.
+    pub(crate) notify_socket: Option<OsString>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +97,7 @@ impl Settings {
             registry_config,
             cache: environment.cache,
             allow_unsigned: environment.allow_unsigned,
+            notify_socket: environment.notify_socket,
             registry: registry::ClientConfig {
                 hosts: file.registry,
                 credentials: logins.with_helpers(environment.helper_folders),

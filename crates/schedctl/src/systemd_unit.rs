@@ -41,6 +41,7 @@ fn escape(byte: u8) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exit::Exit;
 
     /// As `systemd-escape` prints them.
     #[test]
@@ -61,10 +62,23 @@ mod tests {
     }
 
     #[test]
+    fn the_unit_is_started_by_the_kernel_and_restarted_unless_refused_or_busy() {
+        let codes = [Exit::Refused, Exit::Busy].map(|exit| exit.code().to_string());
+        let prevented = format!("RestartPreventExitStatus={}", codes.join(" "));
+        let lines = ["Type=notify", "Restart=on-failure", &prevented];
+        for line in lines {
+            assert!(
+                UNIT.lines().any(|found| found == line),
+                "no {line} in {UNIT}"
+            );
+        }
+    }
+
+    #[test]
     fn the_unit_starts_this_program() {
         let unit = unit("/opt/schedctl");
         assert!(
-            unit.contains("\nExecStart=/opt/schedctl run --attach %I\n"),
+            unit.contains("\nExecStart=/opt/schedctl run --attach --enabled %I\n"),
             "{unit}"
         );
         assert!(!unit.contains(DEFAULT_PROGRAM));

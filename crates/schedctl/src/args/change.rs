@@ -45,6 +45,10 @@ pub struct Run {
     /// Stay in the foreground: show its output, stop it on Ctrl-C, exit with its exit code.
     #[arg(short, long, conflicts_with_all = ["trial", "no_wait", "dry_run"])]
     pub attach: bool,
+    /// As the systemd unit calls it: with what `schedctl enable` has kept, and with schedctl's exit
+    /// codes.
+    #[arg(long, hide = true, requires = "attach")]
+    pub enabled: bool,
     /// Return once its process runs, without waiting for the kernel.
     #[arg(long, conflicts_with_all = ["trial", "probation"])]
     pub no_wait: bool,
@@ -117,7 +121,7 @@ Exit codes:
   3  the trust policy refuses the image
   4  the kernel did not attach the scheduler, or ejected it
   5  another scheduler is running; see `schedctl switch`
-  with --attach: the exit code of the scheduler
+  with --attach: the exit code of the scheduler; 4 if it ends with 0 after an ejection
 
 Examples:
   schedctl run scx_lavd

@@ -9,6 +9,7 @@ use schedkit_image::untrusted;
 use schedkit_runtime::Until;
 
 use crate::decide::StartMode;
+use crate::exit::ExitCodes;
 use crate::plan::{StartOptions, WaitLimits};
 use crate::settings::PolicySource;
 
@@ -42,7 +43,7 @@ pub(crate) struct StartRequest {
 pub(crate) enum AfterStart {
     Return,
     /// Show its output until it exits.
-    Follow,
+    Follow(ExitCodes),
     /// Nothing is started: print the plan.
     DryRun,
 }
@@ -99,7 +100,10 @@ impl StartRequest {
     pub(super) fn run(args: args::Run, trust: TrustRequirement) -> Result<Self, VersionError> {
         let mut request = Self::new(args.start, StartMode::Run, args.probation, trust)?;
         if args.attach {
-            request.after = AfterStart::Follow;
+            request.after = AfterStart::Follow(match args.enabled {
+                true => ExitCodes::Unit,
+                false => ExitCodes::Scheduler,
+            });
         }
         if args.no_wait {
             request.options.wait = None;

@@ -40,6 +40,8 @@ pub(crate) struct Environment {
     pub(crate) helper_folders: Vec<PathBuf>,
     /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, in upper or lower case.
     pub(crate) proxies: Proxies,
+    /// `NOTIFY_SOCKET`, from systemd.
+    pub(crate) notify_socket: Option<OsString>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +97,7 @@ impl Environment {
             logins: logins(path),
             helper_folders: helper_folders(variable("PATH")),
             proxies: proxies(text)?,
+            notify_socket: set("NOTIFY_SOCKET"),
         })
     }
 }
