@@ -13,6 +13,7 @@ mod cmd;
 mod container;
 mod decide;
 mod drivers;
+mod enabled;
 mod error_text;
 mod execute;
 mod exit;
@@ -37,6 +38,7 @@ mod steps;
 mod systemd_unit;
 mod transition;
 mod trial;
+mod unit_failure;
 mod untrusted_image;
 
 #[cfg(test)]

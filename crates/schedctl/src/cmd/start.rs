@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::bail;
 use jiff::Timestamp;
-use schedkit_core::ImageRef;
 use schedkit_host::HostRoot;
 use schedkit_image::registry::Client;
 use schedkit_image::signature::Trusted;
@@ -35,13 +34,15 @@ use crate::service_manager::ServiceManager;
 use crate::settings::Settings;
 use crate::state_dir::{Lock, StateDir};
 use crate::steps::end_abandoned_trial::end_abandoned_trial;
-use crate::steps::find_image::find_image;
+use crate::steps::find_image::{Target, find_target};
 use crate::steps::follow::Follow;
 use crate::steps::preflight;
 use crate::steps::pull_image::pull_image;
-use crate::steps::verify_image::require_trust;
+use crate::steps::verify_image::{ImageCheck, Needs};
 use crate::trial::Trial;
 
+/// Longer than the limits of the search for a signature and of the requests before it.
+const MAX_VERIFY: Duration = Duration::from_secs(5 * 60);
 /// The registry client and the runtimes end a pull without progress earlier.
 const MAX_PULL: Duration = Duration::from_secs(60 * 60);
 /// To create and start a container on a loaded machine.
@@ -75,15 +76,14 @@ async fn try_start(
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let request = unit.request;
-    let found = find_image(&request.image.name_or_reference, settings, printer).await?;
-    let image = request.image.image(&found)?;
+    let target = find_target(&request.image, settings, printer).await?;
     let mut session = Session::new(unit, root, settings)?;
     if Trial::read(&session.state)?.is_some() {
         session.lock(printer).await?;
     }
     let mut desired = DesiredScheduler {
-        name: found.scheduler().to_owned(),
-        reference: image.to_string(),
+        name: target.scheduler.clone(),
+        reference: target.reference.to_string(),
         image: None,
         args: request.args.clone(),
         runtime: session.runtimes.chosen.runtime,
@@ -93,9 +93,10 @@ async fn try_start(
     if let (Decision::AlreadyRuns(running), StartMode::Run) = (first, request.mode) {
         return session.already_runs(&running, printer).await;
     }
-    let trusted = session.check_and_verify(&image, printer).await?;
+    let trusted = session.check_and_verify(&target, printer).await?;
     desired.image = Some(trusted.image().to_string());
-    let launch = Launch::new(desired.name.clone(), image, trusted, desired.args.clone())?;
+    let (name, args) = (desired.name.clone(), desired.args.clone());
+    let launch = Launch::new(name, target.reference, trusted, args)?;
     let pulled = session.pull(launch.image()).await?;
     let lock = session.lock(printer).await?;
     let plan = match session.decide(&desired).await? {
@@ -212,12 +213,26 @@ impl<'a> Session<'a> {
     /// Before anything is pulled.
     async fn check_and_verify(
         &self,
-        image: &ImageRef,
+        target: &Target,
         printer: &mut Printer,
     ) -> anyhow::Result<Trusted> {
+        let status = format!("verifying {}", target.reference);
+        self.unit.service_manager.starting(&status, MAX_VERIFY);
         let registry = Client::new(self.settings.registry.clone());
-        preflight::require(image, self.root, &self.runtimes, &registry).await?;
-        require_trust(image, &self.request.image.trust, &registry, printer).await
+        let check = ImageCheck {
+            reference: &target.reference,
+            pin: target.pin.as_ref(),
+            trust: &self.request.image.trust,
+            registry: &registry,
+            verdicts: self.settings.verdicts.as_ref(),
+            driver: &self.driver,
+        };
+        let preflight = async |needs: Needs<'_>| {
+            preflight::require(needs, self.root, &self.runtimes, &registry).await
+        };
+        check
+            .require_trust(self.request.pull, preflight, printer)
+            .await
     }
 
     async fn pull(&mut self, image: &Trusted) -> anyhow::Result<Pulled> {
