@@ -14,7 +14,7 @@ pub(crate) enum Exit {
     Discrepancy,
     /// The trust policy refuses the image, or what runs already is unverified.
     Refused,
-    /// The kernel did not attach the scheduler, or ejected it.
+    /// The kernel did not attach the scheduler, or ejected it, also later with `run --attach`.
     NotAttached,
     /// Another scheduler is running, or the same one with other arguments or on trial.
     Busy,
@@ -22,6 +22,15 @@ pub(crate) enum Exit {
     Signal(Interrupted),
     /// The scheduler's own exit code, for `run --attach`.
     Scheduler(u8),
+}
+
+/// Whose exit code `run --attach` ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExitCodes {
+    Scheduler,
+    /// schedctl's, for the systemd unit: a scheduler that ended unasked is [`Exit::NotAttached`],
+    /// one that was stopped is [`Exit::Ok`].
+    Unit,
 }
 
 impl Exit {

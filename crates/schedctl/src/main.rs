@@ -8,6 +8,7 @@
 //!
 //! `args` is a library beside this program: see `lib.rs`.
 
+mod boot_failure;
 mod boot_time;
 mod cmd;
 mod completion;
@@ -15,6 +16,7 @@ mod confirmation;
 mod container;
 mod decide;
 mod drivers;
+mod enabled;
 mod error_text;
 mod execute;
 mod exit;
@@ -33,6 +35,7 @@ mod pull_record;
 mod request;
 mod run;
 mod runtimes;
+mod service_manager;
 mod settings;
 mod sked;
 mod state_dir;
@@ -44,6 +47,7 @@ mod tag_cache;
 mod transition;
 mod trial;
 mod undriven;
+mod unit_failure;
 mod untrusted_image;
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use schedkit_core::sanitize::shortened;
 use schedkit_image::signature::{Signer, Trusted};
 
 use crate::launch::Launch;
@@ -97,6 +98,10 @@ impl Launch {
                 signed_by = signer(verified.signer());
                 policy = verified.policy().to_string();
             }
+            Trusted::Kept(kept) => {
+                signed_by = shortened(kept.signer(), MAX_SIGNER);
+                policy = kept.policy().to_string();
+            }
             Trusted::Waived(waived) => waived.reason().clone_into(&mut waiver),
         }
         let labels = [
@@ -117,7 +122,7 @@ impl Launch {
 }
 
 fn signer(signer: &Signer) -> String {
-    schedkit_core::sanitize::shortened(&signer.to_string(), MAX_SIGNER)
+    shortened(&signer.to_string(), MAX_SIGNER)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::execute::{FailureCause, PlanFailure, Rollback};
 use crate::exit::Exit;
 use crate::interrupt::Interrupted;
 use crate::undriven;
+use crate::unit_failure::UnitFailure;
 use crate::untrusted_image::UntrustedImage;
 
 #[derive(Debug, Serialize)]
@@ -41,6 +42,10 @@ impl ErrorDocument {
         let exit = match error.downcast_ref::<Refusal>() {
             None if error.is::<UntrustedImage>() => Exit::Refused,
             Some(Refusal::Unverified { .. } | Refusal::UnknownTrust { .. }) => Exit::Refused,
+            None if error.is::<UnitFailure>() => {
+                let unit = error.downcast_ref::<UnitFailure>();
+                unit.map_or(Exit::Failure, |failure| failure.exit)
+            }
             None | Some(Refusal::UnknownKernelState(_)) => Exit::Failure,
             Some(_) => Exit::Busy,
         };

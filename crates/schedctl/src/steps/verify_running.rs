@@ -3,19 +3,21 @@
 
 use anyhow::Context;
 use schedkit_core::ImageRef;
-use schedkit_image::registry::{Client, ClientConfig};
-use schedkit_runtime::Trust;
+use schedkit_image::registry::Client;
+use schedkit_runtime::{Driver, Trust};
 
 use crate::container::RuntimeContainer;
 use crate::output::Printer;
 use crate::request::TrustRequirement;
-use crate::steps::verify_image::{read_policy, require_trust};
+use crate::settings::Settings;
+use crate::steps::verify_image::{ImageCheck, read_policy};
 
 /// Asks the registry only if the policy has changed since the start.
 pub(crate) async fn verify_running(
     running: &RuntimeContainer,
     requirement: &TrustRequirement,
-    registry: &ClientConfig,
+    settings: &Settings,
+    driver: &impl Driver,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
     if requirement.waiver.is_some() {
@@ -30,8 +32,15 @@ pub(crate) async fn verify_running(
     let image = record.image.as_deref().unwrap_or_default();
     let image: Result<ImageRef, _> = image.parse();
     let image = image.with_context(|| format!("the image of {name} cannot be verified"))?;
-    let registry = Client::new(registry.clone());
-    require_trust(&image, requirement, &registry, printer).await?;
+    let check = ImageCheck {
+        reference: &image,
+        pin: None,
+        trust: requirement,
+        registry: &Client::new(settings.registry.clone()),
+        verdicts: settings.verdicts.as_ref(),
+        driver,
+    };
+    check.ask(&policy, printer).await?;
     Ok(())
 }
 

@@ -8,6 +8,7 @@ mod fake_podman;
 mod habits;
 mod inspect;
 mod interrupt;
+mod kept_verdicts;
 mod registry;
 mod schemas;
 mod server;
@@ -65,7 +66,8 @@ impl Fixture {
             .current_dir(self.folder.path())
             .env("SCHEDCTL_CONFIG", self.path("config.toml"))
             .env("SCHEDCTL_CATALOG", self.path("catalog.json"))
-            .env("SCHEDCTL_CACHE", self.path("cache"));
+            .env("SCHEDCTL_CACHE", self.path("cache"))
+            .env("SCHEDCTL_STATE", self.path("state"));
         command
     }
 
