@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Confirm,
     Stop(StopRequest),
     Logs(LogsRequest),
-    Pull(ImageRequest),
+    Pull(Box<ImageRequest>),
     Detach(Consent),
     Enable(Box<EnableRequest>),
     Disable(DisableMode),
@@ -165,7 +165,7 @@ impl Command {
             args::Command::Logs(args) => Self::Logs(args.into()),
             args::Command::Pull(args) => {
                 let trust = trust(&args);
-                Self::Pull(ImageRequest::new(args, trust)?)
+                Self::Pull(Box::new(ImageRequest::new(args, trust)?))
             }
             args::Command::Detach(args) => Self::Detach(match args.force {
                 true => Consent::Given,

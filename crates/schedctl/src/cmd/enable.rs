@@ -18,6 +18,7 @@ use crate::drivers::open;
 use crate::enabled::{self, EnabledScheduler, without_secrets};
 use crate::exit::Exit;
 use crate::output::{Printer, enable::EnableResult};
+use crate::pull_record::PullRecord;
 use crate::request::{AfterEnable, DisableMode, EnableRequest};
 use crate::settings::Settings;
 use crate::state_dir::StateDir;
@@ -116,7 +117,8 @@ async fn fetch(
     let trusted = check
         .require_trust(request.pull, async |_| Ok(()), printer)
         .await?;
-    pull_image(&driver, &trusted).await?;
+    let record = PullRecord::new(&settings.cache.value);
+    pull_image(&driver, &trusted, &record).await?;
     Ok(trusted)
 }
 

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::fs;
 
 use jiff::Timestamp;
+use schedkit_core::PinnedRef;
 use schedkit_host::HostRoot;
 use schedkit_image::signature::Trusted;
 use schedkit_runtime::driver::Runtime;
@@ -153,6 +154,10 @@ impl Driver for Fake {
         _: &mut dyn FnMut(PullProgress),
     ) -> Result<Pulled, DriverError> {
         unreachable!("a guard does not pull")
+    }
+
+    async fn has_image(&self, _: &PinnedRef) -> Result<bool, DriverError> {
+        unreachable!("a guard asks for no image")
     }
 
     async fn create(&self, _: &Launch) -> Result<ContainerId, DriverError> {
