@@ -11,9 +11,7 @@ use tokio::time::timeout;
 
 use crate::container::repository_name;
 use crate::drivers::open;
-use crate::error_text;
 use crate::inventory::{READ_TIMEOUT, is_not_installed};
-use crate::output::Printer;
 use crate::pull_record::PullRecord;
 use crate::runtimes::Endpoint;
 use crate::settings::{Origin, Settings};
@@ -27,6 +25,13 @@ pub(crate) struct RuntimeImage {
     pub(crate) origin: ImageOrigin,
     /// It is started at boot.
     pub(crate) enabled: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct StoredImages {
+    pub(crate) images: Vec<RuntimeImage>,
+    /// Why those of the other runtime are unknown although it is installed.
+    pub(crate) warning: Option<DriverError>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +59,7 @@ impl RuntimeImage {
 pub(crate) async fn list(
     settings: &Settings,
     root: &HostRoot,
-    printer: &mut Printer,
-) -> anyhow::Result<Vec<RuntimeImage>> {
+) -> Result<StoredImages, DriverError> {
     let runtimes = settings.runtimes();
     let by_flag = settings.driver.origin == Origin::Flag;
     let endpoints = [&runtimes.chosen, &runtimes.other];
@@ -63,7 +67,8 @@ pub(crate) async fn list(
     let is_default = |origin: &Origin| *origin == Origin::Default;
     let any = is_default(&settings.driver.origin) && is_default(&settings.socket.origin);
     let known = Known::read(settings, root);
-    let (mut images, mut answered, mut missing) = (Vec::new(), false, None);
+    let (mut images, mut answered) = (Vec::new(), false);
+    let (mut missing, mut warning) = (None, None);
     for endpoint in asked {
         let is_chosen = *endpoint == &runtimes.chosen;
         match of_one(endpoint, settings).await {
@@ -75,13 +80,13 @@ pub(crate) async fn list(
             Err(error) if is_not_installed(&error) && (any || !is_chosen) => {
                 missing = missing.or(Some(error));
             }
-            Err(error) if is_chosen => return Err(error.into()),
-            Err(error) => printer.warn(error_text::one_line(&error)),
+            Err(error) if is_chosen => return Err(error),
+            Err(error) => warning = Some(error),
         }
     }
     match missing {
-        Some(error) if !answered => Err(error.into()),
-        _ => Ok(images),
+        Some(error) if !answered => Err(error),
+        _ => Ok(StoredImages { images, warning }),
     }
 }
 

@@ -6,6 +6,7 @@ use schedkit_runtime::ImageStore;
 
 use crate::confirmation::ask;
 use crate::drivers::open;
+use crate::error_text;
 use crate::exit::Exit;
 use crate::output::{Printer, prune::PruneResult};
 use crate::pull_record::PullRecord;
@@ -19,7 +20,11 @@ pub(super) async fn prune(
     settings: &Settings,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
-    let mut images = stored_images::list(settings, root, printer).await?;
+    let stored = stored_images::list(settings, root).await?;
+    if let Some(error) = stored.warning {
+        printer.warn(error_text::one_line(&error));
+    }
+    let mut images = stored.images;
     images.retain(RuntimeImage::may_be_removed);
     let consent = match mode {
         PruneMode::DryRun => {
