@@ -13,7 +13,9 @@ use std::path::Path;
 
 use clap::{Parser, Subcommand};
 
-pub use change::{Detach, Enable, Guard, ImageToRun, Logs, Run, Start, Stop, Switch};
+pub use change::{
+    Detach, Disable, Enable, Guard, ImageToRun, Logs, PullPolicy, Run, Start, Stop, Switch,
+};
 pub use global::{Format, Global, LogLevel};
 pub use images::{Image, Repository, Verify};
 pub use inspect::{Completion, Doctor, Shell, Status, Wait};
@@ -55,7 +57,7 @@ pub enum Command {
     #[command(after_help = change::ENABLE)]
     Enable(Enable),
     /// Start no scheduler at boot.
-    Disable,
+    Disable(Disable),
     /// Watch a trial and end it; started by `run --trial` and `switch --trial`.
     #[command(hide = true)]
     Guard(Guard),
@@ -99,6 +101,14 @@ impl Args {
         self.global.output
     }
 
+    /// The name whose kept settings `run --enabled` uses.
+    pub fn enabled(&self) -> Option<&str> {
+        match &self.command {
+            Command::Run(run) if run.enabled => Some(&run.start.image.image),
+            _ => None,
+        }
+    }
+
     pub fn config(&self) -> Option<&Path> {
         self.global.config.as_deref()
     }
@@ -119,6 +129,7 @@ Examples:
 Environment:
   SCHEDCTL_ALLOW_UNSIGNED, SCHEDCTL_CATALOG, SCHEDCTL_CONFIG, SCHEDCTL_DRIVER, SCHEDCTL_LOG_LEVEL,
   SCHEDCTL_REGISTRY_CONFIG, SCHEDCTL_SOCKET, SCHEDCTL_TRUST_POLICY
+  SCHEDCTL_STATE   directory of kept verdicts [default: /var/lib/schedctl for root]
   SCHEDCTL_CACHE   cache directory [default: /var/cache/schedctl for root,
                    ~/.cache/schedctl for others]
   NO_COLOR         disable colours; output to a pipe never has any
@@ -140,8 +151,8 @@ Exit codes:
   1  failure: usage, settings, network, …; `doctor`: no scheduler can run here
   2  `status`: containers and kernel state differ
   3  the trust policy refuses the image
-  4  `run`, `switch`: the kernel did not attach the scheduler, or ejected it
-  5  `run`, `switch`: another scheduler is running";
+  4  `run`, `switch`, `enable --now`: the kernel did not attach the scheduler, or ejected it
+  5  `run`, `switch`, `enable --now`: another scheduler is running";
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schedkit_core::PinnedRef;
 use schedkit_image::registry::{self, Client};
 use schedkit_image::signature::Trusted;
 use schedkit_runtime::driver::Runtime;
@@ -44,6 +45,13 @@ impl Driver for AnyDriver {
         match self {
             Self::Podman(driver) => driver.pull(image, progress).await,
             Self::Containerd(driver) => driver.pull(image, progress).await,
+        }
+    }
+
+    async fn has_image(&self, image: &PinnedRef) -> Result<bool, DriverError> {
+        match self {
+            Self::Podman(driver) => driver.has_image(image).await,
+            Self::Containerd(driver) => driver.has_image(image).await,
         }
     }
 

@@ -12,12 +12,21 @@ pub(crate) enum Exit {
     Discrepancy,
     /// The trust policy refuses the image.
     Refused,
-    /// The kernel did not attach the scheduler, or ejected it.
+    /// The kernel did not attach the scheduler, or ejected it, also later with `run --attach`.
     NotAttached,
     /// Another scheduler is running.
     Busy,
     /// The scheduler's own exit code, for `run --attach`.
     Scheduler(u8),
+}
+
+/// Whose exit code `run --attach` ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExitCodes {
+    Scheduler,
+    /// schedctl's, for the systemd unit: a scheduler that ended unasked is [`Exit::NotAttached`],
+    /// one that was stopped is [`Exit::Ok`].
+    Unit,
 }
 
 impl Exit {

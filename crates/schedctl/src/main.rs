@@ -8,10 +8,12 @@
 //!
 //! `args` is a library beside this program: see `lib.rs`.
 
+mod boot_failure;
 mod cmd;
 mod container;
 mod decide;
 mod drivers;
+mod enabled;
 mod error_text;
 mod execute;
 mod exit;
@@ -27,6 +29,7 @@ mod plan;
 mod request;
 mod run;
 mod runtimes;
+mod service_manager;
 mod settings;
 mod sked;
 mod state_dir;
@@ -35,6 +38,7 @@ mod steps;
 mod systemd_unit;
 mod transition;
 mod trial;
+mod unit_failure;
 mod untrusted_image;
 
 #[cfg(test)]

@@ -12,10 +12,11 @@ use schedkit_image::untrusted;
 use schedkit_runtime::ContainerId;
 
 pub(crate) use start::{
-    AfterStart, ImageRequest, LogsRequest, StartRequest, StopRequest, TrustRequirement,
-    VersionError,
+    AfterEnable, AfterStart, EnableRequest, ImageRequest, LogsRequest, StartRequest, StopRequest,
+    TrustRequirement, VersionError,
 };
 
+use crate::enabled::EnabledScheduler;
 use crate::settings::config_file::ConfigFile;
 use crate::settings::environment::Environment;
 use crate::settings::{CatalogSettingError, PolicySource, Settings};
@@ -35,8 +36,8 @@ pub(crate) enum Command {
     Logs(LogsRequest),
     Pull(ImageRequest),
     Detach(Consent),
-    Enable(String),
-    Disable,
+    Enable(Box<EnableRequest>),
+    Disable(DisableMode),
     /// The container that is on trial.
     Guard(ContainerId),
     List,
@@ -57,6 +58,13 @@ pub(crate) enum Command {
 pub(crate) enum Consent {
     Given,
     Ask,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DisableMode {
+    AtBoot,
+    /// Also stop it.
+    Now,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,10 +92,6 @@ pub(crate) enum WaitGoal {
 pub(crate) enum RequestError {
     #[error(transparent)]
     Catalog(#[from] CatalogSettingError),
-    #[error(
-        "{0} applies to this run only: put it into the settings file, which is also read at boot"
-    )]
-    MissingAtBoot(&'static str),
     #[error(transparent)]
     Version(#[from] VersionError),
     /// The name is short and printable.
@@ -103,15 +107,21 @@ impl Request {
         args: Args,
         environment: Environment,
         file: ConfigFile,
+        enabled: Option<EnabledScheduler>,
     ) -> Result<Self, RequestError> {
         let settings = Settings::resolve(args.global, environment, file)?;
-        let command = Command::new(args.command, &settings)?;
+        let command = Command::new(args.command, &settings, enabled)?;
         Ok(Self { command, settings })
     }
 }
 
 impl Command {
-    fn new(command: args::Command, settings: &Settings) -> Result<Self, RequestError> {
+    /// `enabled` is what `schedctl enable` kept for this `run --enabled`.
+    fn new(
+        command: args::Command,
+        settings: &Settings,
+        enabled: Option<EnabledScheduler>,
+    ) -> Result<Self, RequestError> {
         let policy = |flag: Option<PathBuf>| {
             let default = || settings.trust_policy.value.clone();
             flag.map_or_else(default, PolicySource::File)
@@ -126,7 +136,7 @@ impl Command {
         Ok(match command {
             args::Command::Run(args) => {
                 let trust = trust(&args.start.image);
-                Self::Start(Box::new(StartRequest::run(args, trust)?))
+                Self::Start(Box::new(StartRequest::run(args, trust, enabled)?))
             }
             args::Command::Switch(args) => {
                 let trust = trust(&args.start.image);
@@ -143,11 +153,14 @@ impl Command {
                 true => Consent::Given,
                 false => Consent::Ask,
             }),
-            args::Command::Enable(args) => match settings.missing_at_boot() {
-                Some(name) => return Err(RequestError::MissingAtBoot(name)),
-                None => Self::Enable(args.image),
-            },
-            args::Command::Disable => Self::Disable,
+            args::Command::Enable(args) => {
+                let trust = trust(&args.image);
+                Self::Enable(Box::new(EnableRequest::new(args, trust)?))
+            }
+            args::Command::Disable(args) => Self::Disable(match args.now {
+                true => DisableMode::Now,
+                false => DisableMode::AtBoot,
+            }),
             args::Command::Guard(args) => Self::Guard(ContainerId::new(args.candidate)),
             args::Command::List => Self::List,
             args::Command::Versions(args) => Self::Versions(args.image),
@@ -190,6 +203,8 @@ impl TryFrom<args::Wait> for WaitCondition {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use clap::Parser;
     use schedkit_image::catalog::{Cache, CatalogUrl, Location, Source};
     use schedkit_image::registry::{Credentials, Proxies};
@@ -211,6 +226,9 @@ mod tests {
             logins: Credentials::none(),
             helper_folders: Vec::new(),
             proxies: Proxies::default(),
+            verdicts: None,
+            for_boot: BTreeMap::new(),
+            notify_socket: None,
         }
     }
 
@@ -225,7 +243,7 @@ mod tests {
     fn request(flags: &str, environment: Environment, config: ConfigFile) -> Request {
         let line = format!("schedctl verify x {flags}");
         let args = Args::try_parse_from(line.split_whitespace()).unwrap();
-        Request::new(args, environment, config).unwrap()
+        Request::new(args, environment, config, None).unwrap()
     }
 
     #[test]
@@ -252,18 +270,97 @@ mod tests {
         }
     }
 
+    fn enabled(allow_unsigned: bool) -> EnabledScheduler {
+        let reference: schedkit_core::ImageRef = "a.example/team/one:1.0".parse().unwrap();
+        let digest = format!("sha256:{}", "a".repeat(64)).parse().unwrap();
+        EnabledScheduler {
+            scheduler: "scx_one".to_owned(),
+            image: schedkit_core::PinnedRef::new(reference.repository().clone(), digest),
+            reference,
+            args: vec!["--fast".to_owned()],
+            allow_unsigned,
+            environment: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_unit_starts_what_was_enabled() {
+        let start = |line: &str, enabled| {
+            let args = Args::try_parse_from(line.split(' ')).unwrap();
+            let request = Request::new(args, environment(None, None), config(None), enabled);
+            let Command::Start(start) = request.unwrap().command else {
+                panic!("{line}");
+            };
+            start
+        };
+        let unit = "schedctl run --attach --enabled scx_one";
+        let plain = start(unit, None);
+        assert!(plain.image.enabled.is_none());
+        assert_eq!(plain.pull, args::PullPolicy::Always);
+
+        let kept = start(unit, Some(enabled(true)));
+        let image = kept.image.enabled.as_ref().unwrap();
+        assert_eq!(
+            (&image.pin, &image.reference),
+            (&enabled(true).image, &enabled(true).reference)
+        );
+        assert_eq!(kept.args, ["--fast"]);
+        assert_eq!(kept.pull, args::PullPolicy::Missing);
+        assert!(kept.image.trust.waiver.is_some());
+        assert!(
+            start(unit, Some(enabled(false)))
+                .image
+                .trust
+                .waiver
+                .is_none()
+        );
+
+        let edited = format!("{unit} --pull never -- --slow");
+        let edited = start(&edited, Some(enabled(false)));
+        assert_eq!(edited.args, ["--slow"]);
+        assert_eq!(edited.pull, args::PullPolicy::Never);
+    }
+
+    #[test]
+    fn the_settings_of_enable_are_kept_as_variables() {
+        let mut environment = environment(None, None);
+        environment.socket = Some("/p.sock".into());
+        environment.for_boot = BTreeMap::from([
+            ("SCHEDCTL_SOCKET".to_owned(), "/p.sock".to_owned()),
+            ("HTTPS_PROXY".to_owned(), "http://p:1".to_owned()),
+        ]);
+        let line =
+            "schedctl enable x -d containerd --trust-policy /t.yaml --registry-config a.json";
+        let args = Args::try_parse_from(line.split(' ')).unwrap();
+        let file = config(Some("/file"));
+        let request = Request::new(args, environment, file, None).unwrap();
+        let Command::Enable(enable) = &request.command else {
+            panic!("{:?}", request.command);
+        };
+        let kept = request.settings.for_boot(&enable.image.trust.policy);
+        let here = std::env::current_dir().unwrap().join("a.json");
+        let expected = [
+            ("HTTPS_PROXY", "http://p:1"),
+            ("SCHEDCTL_DRIVER", "containerd"),
+            ("SCHEDCTL_REGISTRY_CONFIG", here.to_str().unwrap()),
+            ("SCHEDCTL_TRUST_POLICY", "/t.yaml"),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(kept, BTreeMap::from(expected));
+    }
+
     #[test]
     fn an_invalid_catalog_is_reported_with_its_origin() {
         let args = Args::try_parse_from(["schedctl", "list"]).unwrap();
         let environment = environment(Some("ftp://a/b"), None);
-        let error = Request::new(args, environment, config(None)).unwrap_err();
+        let error = Request::new(args, environment, config(None), None).unwrap_err();
         assert_eq!(error.to_string(), "SCHEDCTL_CATALOG cannot be used");
     }
 
     #[test]
     fn an_invalid_scheduler_name_is_an_error_before_waiting() {
         let args = Args::try_parse_from(["schedctl", "wait", "--attached", "a/b"]).unwrap();
-        let error = Request::new(args, environment(None, None), config(None)).unwrap_err();
+        let error = Request::new(args, environment(None, None), config(None), None).unwrap_err();
         assert_eq!(error.to_string(), "\"a/b\" is not a scheduler's name");
     }
 }

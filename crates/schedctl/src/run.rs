@@ -1,12 +1,15 @@
 //! One run, from its arguments to its exit code. Every error ends here and is printed once.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use anyhow::Context;
 use clap::Parser;
 use schedctl_args::args::Args;
+use schedkit_host::HostRoot;
 
 use crate::cmd;
+use crate::enabled::EnabledScheduler;
 use crate::exit::Exit;
 use crate::output::{Printer, log, usage};
 use crate::request::Request;
@@ -25,9 +28,14 @@ pub(crate) fn run(argv: &[OsString]) -> Exit {
 }
 
 fn request(args: Args) -> anyhow::Result<Request> {
-    let environment = Environment::of_this_process()?;
+    let enabled = match args.enabled() {
+        Some(name) => EnabledScheduler::read(&HostRoot::system(), name)?,
+        None => None,
+    };
+    let kept = enabled.as_ref().map(|enabled| &enabled.environment);
+    let environment = Environment::of_this_process(kept.unwrap_or(&BTreeMap::new()))?;
     let file = ConfigFile::load(args.config(), environment.config.as_deref())?;
-    Ok(Request::new(args, environment, file)?)
+    Ok(Request::new(args, environment, file, enabled)?)
 }
 
 fn perform(request: &Request, printer: &mut Printer) -> anyhow::Result<Exit> {

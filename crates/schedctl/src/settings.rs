@@ -5,18 +5,21 @@ pub(crate) mod config_file;
 pub(crate) mod environment;
 mod setting;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use schedctl_args::args::{Global, LogLevel};
 use schedkit_image::catalog::{Cache, CatalogUrl, Location, Source, UrlError};
 use schedkit_image::registry::{self, Credentials, Limits};
+use schedkit_image::signature::VerdictStore;
 use schedkit_runtime::driver::Runtime;
 
 use config_file::ConfigFile;
 use environment::Environment;
 pub(crate) use setting::{Origin, Setting};
 
-use crate::runtimes::{Endpoint, Runtimes, default_socket};
+use crate::runtimes::{Endpoint, Runtimes, default_socket, driver_name};
 
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -33,6 +36,12 @@ pub(crate) struct Settings {
     /// `SCHEDCTL_ALLOW_UNSIGNED`.
     pub(crate) allow_unsigned: bool,
     pub(crate) registry: registry::ClientConfig,
+    pub(crate) verdicts: Option<VerdictStore>,
+    /// Variables of this run that a unit needs to have at boot, too; flags are added by
+    /// [`Settings::for_boot`].
+    environment: BTreeMap<String, String>,
+    /// Where systemd wants to be told how a start goes.
+    pub(crate) notify_socket: Option<OsString>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +103,9 @@ impl Settings {
             registry_config,
             cache: environment.cache,
             allow_unsigned: environment.allow_unsigned,
+            verdicts: environment.verdicts,
+            environment: environment.for_boot,
+            notify_socket: environment.notify_socket,
             registry: registry::ClientConfig {
                 hosts: file.registry,
                 credentials: logins.with_helpers(environment.helper_folders),
@@ -116,20 +128,44 @@ impl Settings {
         })
     }
 
-    /// A setting of this run that systemd's `schedctl run` at boot would not have.
-    pub(crate) fn missing_at_boot(&self) -> Option<&'static str> {
+    /// The settings of this run that are in no file, as variables: what a unit needs to start with
+    /// the same settings.
+    pub(crate) fn for_boot(&self, policy: &PolicySource) -> BTreeMap<String, String> {
+        let mut variables = self.environment.clone();
         let transient = |origin: &Origin| matches!(origin, Origin::Flag | Origin::Environment(_));
-        [
-            (&self.driver.origin, "--driver"),
-            (&self.socket.origin, "--socket"),
-            (&self.catalog.origin, "--catalog"),
-            (&self.config.origin, "--config"),
-            (&self.registry_config.origin, "--registry-config"),
-            (&self.trust_policy.origin, "the trust policy"),
-        ]
-        .into_iter()
-        .find_map(|(origin, name)| transient(origin).then_some(name))
+        // A socket that belongs to another driver is not used.
+        variables.remove("SCHEDCTL_SOCKET");
+        if transient(&self.driver.origin) {
+            let driver = driver_name(self.driver.value).to_owned();
+            variables.insert("SCHEDCTL_DRIVER".to_owned(), driver);
+        }
+        let socket = transient(&self.socket.origin).then_some(&self.socket.value);
+        let policy = match policy {
+            PolicySource::File(path) if *policy != self.trust_policy.value => Some(path),
+            _ => None,
+        };
+        for (name, path) in [
+            ("SCHEDCTL_SOCKET", socket),
+            ("SCHEDCTL_TRUST_POLICY", policy),
+            ("SCHEDCTL_CONFIG", flag(&self.config)),
+            ("SCHEDCTL_REGISTRY_CONFIG", flag(&self.registry_config)),
+        ] {
+            if let Some(path) = path.and_then(|path| absolute(path)) {
+                variables.insert(name.to_owned(), path);
+            }
+        }
+        variables
     }
+}
+
+fn flag(setting: &Setting<Option<PathBuf>>) -> Option<&PathBuf> {
+    let path = setting.value.as_ref();
+    path.filter(|_| setting.origin == Origin::Flag)
+}
+
+fn absolute(path: &Path) -> Option<String> {
+    let path = std::path::absolute(path).ok()?;
+    path.to_str().map(str::to_owned)
 }
 
 /// `--trust-policy` is an option of some commands only.

@@ -22,9 +22,11 @@ mod payload;
 mod refusal;
 mod simple_signing;
 mod verdict;
+mod verdict_store;
 mod verify;
 
 pub use found::{SignatureId, SignatureSource};
 pub use refusal::Refusal;
-pub use verdict::{Evidence, Format, LogEvidence, Signer, Trusted, Verified, Waived, waive};
+pub use verdict::{Evidence, Format, Kept, LogEvidence, Signer, Trusted, Verified, Waived, waive};
+pub use verdict_store::{VerdictStore, VerdictStoreError};
 pub use verify::{RefusedSignature, VerifyError, verify};

@@ -39,6 +39,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use schedkit_core::PinnedRef;
 use schedkit_image::registry::Client;
 use schedkit_image::signature::Trusted;
 use tokio::sync::OnceCell;
@@ -130,6 +131,12 @@ impl Driver for Containerd {
             limit: self.config.max_image_bytes,
         };
         pull.run(progress).await
+    }
+
+    async fn has_image(&self, image: &PinnedRef) -> Result<bool, DriverError> {
+        let session = self.session(format!("look for {image}")).await?;
+        let snapshotter = snapshotter::choose(&session).await?;
+        Ok(store::find(&session, image, snapshotter).await?.is_some())
     }
 
     async fn create(&self, launch: &Launch) -> Result<ContainerId, DriverError> {

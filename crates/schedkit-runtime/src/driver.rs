@@ -7,6 +7,7 @@
 mod error;
 mod remedy;
 
+use schedkit_core::PinnedRef;
 use schedkit_image::signature::Trusted;
 
 pub use error::{DriverError, Runtime};
@@ -22,6 +23,9 @@ pub trait Driver {
         image: &Trusted,
         progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Pulled, DriverError>;
+
+    /// Whether the image is in the runtime's store, complete, so that `pull` fetches nothing.
+    async fn has_image(&self, image: &PinnedRef) -> Result<bool, DriverError>;
 
     /// Creates a container of a pulled image without starting it.
     async fn create(&self, launch: &Launch) -> Result<ContainerId, DriverError>;

@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hyper::Method;
+use schedkit_core::PinnedRef;
 use schedkit_core::sanitize::brief;
 use schedkit_image::registry::{Credentials, Hosts};
 use schedkit_image::signature::Trusted;
@@ -110,6 +111,10 @@ impl Driver for Podman {
         progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Pulled, DriverError> {
         self.ensure_image(image.image(), progress).await
+    }
+
+    async fn has_image(&self, image: &PinnedRef) -> Result<bool, DriverError> {
+        Ok(self.stored(image).await?.is_some())
     }
 
     async fn create(&self, launch: &Launch) -> Result<ContainerId, DriverError> {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use schedkit_core::sanitize::shortened;
 use schedkit_image::signature::{Signer, Trusted};
 
 use crate::launch::Launch;
@@ -79,6 +80,10 @@ impl Launch {
                 labels.insert(SIGNER, signer(verified.signer()));
                 labels.insert(POLICY, verified.policy().to_string());
             }
+            Trusted::Kept(kept) => {
+                labels.insert(SIGNER, shortened(kept.signer(), MAX_SIGNER));
+                labels.insert(POLICY, kept.policy().to_string());
+            }
             Trusted::Waived(waived) => {
                 labels.insert(WAIVER, waived.reason().to_owned());
             }
@@ -89,7 +94,7 @@ impl Launch {
 }
 
 fn signer(signer: &Signer) -> String {
-    schedkit_core::sanitize::shortened(&signer.to_string(), MAX_SIGNER)
+    shortened(&signer.to_string(), MAX_SIGNER)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The command line of the systemd unit, which is `run --attach`. The crate's unit tests put the
+//! The command line of the systemd unit, which is `run --attach --enabled`. The crate's unit tests put the
 //! unit in its place with the real systemctl.
 
 use testkit::machine::machine;
@@ -28,4 +28,38 @@ fn the_units_command_attaches_and_ends_with_sigterm() {
         assert_eq!(output.status, 0, "{}", output.text());
     }
     assert_eq!((machine.ops(), machine.containers()), (None, 0));
+}
+
+/// systemd restarts the unit after 4 and not after 0; 3 is the scheduler's own exit code here.
+#[test]
+fn the_units_exit_code_tells_an_unasked_end_from_a_stop() {
+    let machine = machine();
+    let unit = [
+        "-d",
+        "containerd",
+        "run",
+        "--attach",
+        "--enabled",
+        "scx_lab",
+        "--",
+    ];
+    let fault = ["--fault", "exit", "--after", "5s"];
+    let ended = machine.schedctl(&[&unit[..], &fault].concat());
+    assert_eq!(ended.status, 4, "{}", ended.text());
+    let part = "scx_lab was ejected or exited by itself with code 3";
+    assert!(ended.text().contains(part), "{}", ended.text());
+    let status = machine.expect(0, &["status"]);
+    let warnings = status["warnings"].to_string();
+    assert!(
+        warnings.contains("is enabled at boot, and its unit failed"),
+        "{warnings}"
+    );
+
+    let job = [&["schedctl"][..], &unit[..unit.len() - 1]].concat();
+    let job = machine.node().background(&job).unwrap();
+    machine.await_ops("lab");
+    machine.expect(0, &["-d", "containerd", "stop", "scx_lab"]);
+    let stopped = job.wait(NODE_TIMEOUT).unwrap();
+    assert_eq!(stopped.status, 0, "{}", stopped.text());
+    machine.must_be_idle("containerd");
 }

@@ -20,10 +20,25 @@ pub struct ImageToRun {
     pub allow_unsigned: bool,
 }
 
+/// Whether a registry is asked before a scheduler starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum PullPolicy {
+    /// Start only what was verified before and is stored; ask no registry.
+    Never,
+    /// Ask the registry unless the image was verified before and is stored.
+    Missing,
+    /// Ask for digest and signature each time; fetch the image unless it is stored.
+    Always,
+}
+
 #[derive(Debug, clap::Args)]
 pub struct Start {
     #[command(flatten)]
     pub image: ImageToRun,
+    /// Whether to ask the registry: always, missing (unless it was verified before and is stored)
+    /// or never [default: always].
+    #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
+    pub pull: Option<PullPolicy>,
     /// How long the kernel may take to attach it.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = super::duration::parse)]
     pub timeout: Duration,
@@ -45,6 +60,10 @@ pub struct Run {
     /// Stay in the foreground: show its output, stop it on Ctrl-C, exit with its exit code.
     #[arg(short, long, conflicts_with_all = ["trial", "no_wait", "dry_run"])]
     pub attach: bool,
+    /// As the systemd unit calls it: with what `schedctl enable` has kept, and with schedctl's exit
+    /// codes.
+    #[arg(long, hide = true, requires = "attach")]
+    pub enabled: bool,
     /// Return once its process runs, without waiting for the kernel.
     #[arg(long, conflicts_with_all = ["trial", "probation"])]
     pub no_wait: bool,
@@ -94,9 +113,25 @@ pub struct Detach {
 
 #[derive(Debug, clap::Args)]
 pub struct Enable {
-    /// A name from `schedctl list`, or a reference such as ghcr.io/schedkit/scx_lavd:1.0.
-    #[arg(value_name = "NAME|REF")]
-    pub image: String,
+    #[command(flatten)]
+    pub image: ImageToRun,
+    /// Whether to ask the registry: always, missing (unless it was verified before and is stored)
+    /// or never [default: always].
+    #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
+    pub pull: Option<PullPolicy>,
+    /// Also start it now, and wait until the kernel has attached it.
+    #[arg(long)]
+    pub now: bool,
+    /// Arguments for the scheduler, appended to its command line.
+    #[arg(last = true, value_name = "ARGS")]
+    pub args: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Disable {
+    /// Also stop it now.
+    #[arg(long)]
+    pub now: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -117,7 +152,7 @@ Exit codes:
   3  the trust policy refuses the image
   4  the kernel did not attach the scheduler, or ejected it
   5  another scheduler is running; see `schedctl switch`
-  with --attach: the exit code of the scheduler
+  with --attach: the exit code of the scheduler; 4 if it ends with 0 after an ejection
 
 Examples:
   schedctl run scx_lavd
@@ -181,8 +216,19 @@ Examples:
   schedctl detach --force";
 
 pub(super) const ENABLE: &str = "\
+Verifies and pulls the image, and pins its digest: at boot that image starts, without a registry.
+To take a newer one, run `enable` again. Version, arguments and the settings of this run (driver,
+socket, trust policy, proxies, credential file, --allow-unsigned) are kept in /etc/schedctl/enabled.
 Needs systemd. One scheduler is enabled at a time: enabling one disables the others.
 
+Exit codes:
+  0  it is enabled; with --now also: the kernel runs it
+  1  failure
+  3  the trust policy refuses the image
+  4  with --now: the kernel did not attach it, or ejected it
+  5  with --now: another scheduler is running
+
 Examples:
-  schedctl enable scx_lavd
-  schedctl disable";
+  schedctl enable scx_lavd --now
+  schedctl enable scx_lavd --version 1.0.21 -- --performance
+  schedctl disable --now";

@@ -9,7 +9,7 @@ use crate::request::ImageRequest;
 use crate::settings::Settings;
 use crate::steps::find_image::find_image;
 use crate::steps::pull_image::pull_image;
-use crate::steps::verify_image::require_trust;
+use crate::steps::verify_image::{ImageCheck, read_policy};
 
 pub(super) async fn pull(
     request: &ImageRequest,
@@ -19,8 +19,17 @@ pub(super) async fn pull(
     let found = find_image(&request.name_or_reference, settings, printer).await?;
     let image = request.image(&found)?;
     let registry = Client::new(settings.registry.clone());
-    let trusted = require_trust(&image, &request.trust, &registry, printer).await?;
     let driver = open(&settings.runtimes().chosen, &settings.registry);
+    let check = ImageCheck {
+        reference: &image,
+        pin: None,
+        trust: &request.trust,
+        registry: &registry,
+        verdicts: settings.verdicts.as_ref(),
+        driver: &driver,
+    };
+    let policy = read_policy(&request.trust.policy, printer)?;
+    let trusted = check.ask(&policy, printer).await?;
     let pulled = pull_image(&driver, &trusted).await?;
     printer.print(&PullResult::new(&found, &trusted, pulled))?;
     Ok(Exit::Ok)

@@ -7,6 +7,7 @@ use schedkit_host::{Fact, HostRoot, Watch, WatchIntervals};
 use schedkit_runtime::DriverError;
 use tokio::time::timeout;
 
+use crate::boot_failure::BootFailure;
 use crate::error_text;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -135,6 +136,8 @@ async fn read(root: &HostRoot, state: &StateDir, runtimes: &Runtimes) -> Answer 
     let report = StatusReport::new(driver, &kernel, containers, &assessment);
     let Assessment { mut warnings, .. } = assessment;
     warnings.extend(trial_warning);
+    let failed = BootFailure::read(state).ok().flatten();
+    warnings.extend(failed.map(|failure| failure.warning()));
     let other_error = inventory.other_error.as_ref();
     warnings.extend(other_error.map(|error| with_note(error, OTHER_UNKNOWN)));
     // If containerd does not answer at all, one warning is enough.

@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::fs;
 
+use schedkit_core::PinnedRef;
 use schedkit_host::HostRoot;
 use schedkit_image::signature::Trusted;
 use schedkit_runtime::driver::Runtime;
@@ -151,6 +152,10 @@ impl Driver for Fake {
     ) -> Result<Pulled, DriverError> {
         self.note("pull", "")?;
         Ok(Pulled::Cached)
+    }
+
+    async fn has_image(&self, _: &PinnedRef) -> Result<bool, DriverError> {
+        unreachable!("a plan starts after the pull")
     }
 
     async fn create(&self, _: &Launch) -> Result<ContainerId, DriverError> {

@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::time::Duration;
 
+use schedkit_core::PinnedRef;
 use schedkit_image::signature::Trusted;
 use schedkit_runtime::{
     After, ContainerId, Driver, ExitCode, Launch, OutputChunk, PullProgress, Pulled, Until,
@@ -47,6 +48,10 @@ impl Driver for Fake {
         _: &mut dyn FnMut(PullProgress),
     ) -> Result<Pulled, DriverError> {
         unreachable!("listing does not pull")
+    }
+
+    async fn has_image(&self, _: &PinnedRef) -> Result<bool, DriverError> {
+        unreachable!("listing asks for no image")
     }
 
     async fn create(&self, _: &Launch) -> Result<ContainerId, DriverError> {

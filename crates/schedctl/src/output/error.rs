@@ -8,6 +8,7 @@ use crate::decide::Refusal;
 use crate::error_text;
 use crate::execute::{FailureCause, PlanFailure, Rollback};
 use crate::exit::Exit;
+use crate::unit_failure::UnitFailure;
 use crate::untrusted_image::UntrustedImage;
 
 #[derive(Debug, Serialize)]
@@ -33,6 +34,10 @@ impl ErrorDocument {
         }
         let exit = match error.downcast_ref::<Refusal>() {
             None if error.is::<UntrustedImage>() => Exit::Refused,
+            None if error.is::<UnitFailure>() => {
+                let unit = error.downcast_ref::<UnitFailure>();
+                unit.map_or(Exit::Failure, |failure| failure.exit)
+            }
             None | Some(Refusal::UnknownKernelState(_)) => Exit::Failure,
             Some(_) => Exit::Busy,
         };

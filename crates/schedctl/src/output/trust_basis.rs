@@ -23,6 +23,11 @@ impl From<&Trusted> for TrustBasis {
                 policy: Some(verified.policy().to_string()),
                 waiver: None,
             },
+            Trusted::Kept(kept) => Self {
+                signer: Some(kept.signer().to_owned()),
+                policy: Some(kept.policy().to_string()),
+                waiver: None,
+            },
             Trusted::Waived(waived) => Self {
                 waiver: Some(waived.reason().to_owned()),
                 ..Self::default()

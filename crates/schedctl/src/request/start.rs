@@ -1,17 +1,21 @@
-//! What `run`, `switch`, `stop`, `logs` and `pull` are asked to do.
+//! What `run`, `switch`, `stop`, `logs`, `pull` and `enable` are asked to do.
 
 use std::time::Duration;
 
-use schedctl_args::args;
-use schedkit_core::{ImageRef, Tag};
+use schedctl_args::args::{self, PullPolicy};
+use schedkit_core::{ImageRef, PinnedRef, Tag};
 use schedkit_image::catalog::Resolution;
 use schedkit_image::untrusted;
 use schedkit_runtime::Until;
 
 use crate::decide::StartMode;
+use crate::enabled::EnabledScheduler;
+use crate::exit::ExitCodes;
 use crate::plan::{StartOptions, WaitLimits};
 use crate::settings::PolicySource;
 
+/// The reason that is shown for an image that was enabled without a signature.
+const ENABLED_WAIVER: &str = "`schedctl enable --allow-unsigned`";
 /// Time between SIGTERM and SIGKILL when `switch` stops the old scheduler.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -20,6 +24,15 @@ pub(crate) struct ImageRequest {
     pub(crate) name_or_reference: String,
     version: Option<Tag>,
     pub(crate) trust: TrustRequirement,
+    /// What `schedctl enable` found for the name.
+    pub(crate) enabled: Option<EnabledImage>,
+}
+
+#[derive(Debug)]
+pub(crate) struct EnabledImage {
+    pub(crate) scheduler: String,
+    pub(crate) reference: ImageRef,
+    pub(crate) pin: PinnedRef,
 }
 
 #[derive(Debug, Clone)]
@@ -32,6 +45,7 @@ pub(crate) struct TrustRequirement {
 #[derive(Debug)]
 pub(crate) struct StartRequest {
     pub(crate) image: ImageRequest,
+    pub(crate) pull: PullPolicy,
     pub(crate) args: Vec<String>,
     pub(crate) mode: StartMode,
     pub(crate) options: StartOptions,
@@ -42,9 +56,24 @@ pub(crate) struct StartRequest {
 pub(crate) enum AfterStart {
     Return,
     /// Show its output until it exits.
-    Follow,
+    Follow(ExitCodes),
     /// Nothing is started: print the plan.
     DryRun,
+}
+
+#[derive(Debug)]
+pub(crate) struct EnableRequest {
+    pub(crate) image: ImageRequest,
+    pub(crate) pull: PullPolicy,
+    pub(crate) args: Vec<String>,
+    pub(crate) after: AfterEnable,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterEnable {
+    Return,
+    /// Start it, and wait for the kernel.
+    Start,
 }
 
 #[derive(Debug)]
@@ -81,6 +110,7 @@ impl ImageRequest {
             name_or_reference: args.image,
             version: args.version.map(tag).transpose()?,
             trust,
+            enabled: None,
         })
     }
 
@@ -96,10 +126,21 @@ impl ImageRequest {
 }
 
 impl StartRequest {
-    pub(super) fn run(args: args::Run, trust: TrustRequirement) -> Result<Self, VersionError> {
+    pub(super) fn run(
+        args: args::Run,
+        trust: TrustRequirement,
+        enabled: Option<EnabledScheduler>,
+    ) -> Result<Self, VersionError> {
+        let pull = args.start.pull;
         let mut request = Self::new(args.start, StartMode::Run, args.probation, trust)?;
+        if let Some(enabled) = enabled {
+            request.use_enabled(enabled, pull);
+        }
         if args.attach {
-            request.after = AfterStart::Follow;
+            request.after = AfterStart::Follow(match args.enabled {
+                true => ExitCodes::Unit,
+                false => ExitCodes::Scheduler,
+            });
         }
         if args.no_wait {
             request.options.wait = None;
@@ -114,6 +155,33 @@ impl StartRequest {
         Self::new(args.start, StartMode::Switch, args.probation, trust)
     }
 
+    /// As it was enabled, unless the unit's command line says something else.
+    fn use_enabled(&mut self, enabled: EnabledScheduler, pull: Option<PullPolicy>) {
+        let EnabledScheduler {
+            scheduler,
+            reference,
+            image: pin,
+            args,
+            allow_unsigned,
+            environment: _,
+        } = enabled;
+        if allow_unsigned && self.image.trust.waiver.is_none() {
+            self.image.trust.waiver = Some(ENABLED_WAIVER);
+        }
+        if self.image.version.is_none() {
+            self.image.enabled = Some(EnabledImage {
+                scheduler,
+                reference,
+                pin,
+            });
+        }
+        if self.args.is_empty() {
+            self.args = args;
+        }
+        // It was verified when it was enabled: a boot needs no registry.
+        self.pull = pull.unwrap_or(PullPolicy::Missing);
+    }
+
     fn new(
         args: args::Start,
         mode: StartMode,
@@ -123,6 +191,7 @@ impl StartRequest {
         let attach = args.timeout;
         Ok(Self {
             image: ImageRequest::new(args.image, trust)?,
+            pull: args.pull.unwrap_or(PullPolicy::Always),
             args: args.args,
             mode,
             options: StartOptions {
@@ -133,6 +202,20 @@ impl StartRequest {
             after: match args.dry_run {
                 true => AfterStart::DryRun,
                 false => AfterStart::Return,
+            },
+        })
+    }
+}
+
+impl EnableRequest {
+    pub(super) fn new(args: args::Enable, trust: TrustRequirement) -> Result<Self, VersionError> {
+        Ok(Self {
+            image: ImageRequest::new(args.image, trust)?,
+            pull: args.pull.unwrap_or(PullPolicy::Always),
+            args: args.args,
+            after: match args.now {
+                true => AfterEnable::Start,
+                false => AfterEnable::Return,
             },
         })
     }

@@ -1,5 +1,6 @@
 //! The process environment, read once.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -7,6 +8,7 @@ use schedctl_args::args::LogLevel;
 use schedkit_image::catalog::Cache;
 use schedkit_image::registry::{Credentials, DefaultAuthFolders, Proxies};
 use schedkit_image::secret::Secret;
+use schedkit_image::signature::VerdictStore;
 use schedkit_image::untrusted;
 use schedkit_runtime::driver::Runtime;
 use serde::Deserialize;
@@ -19,7 +21,35 @@ const ALLOW_UNSIGNED: &str = "SCHEDCTL_ALLOW_UNSIGNED";
 const DRIVER: &str = "SCHEDCTL_DRIVER";
 const LOG_LEVEL: &str = "SCHEDCTL_LOG_LEVEL";
 const CACHE: &str = "SCHEDCTL_CACHE";
+const STATE: &str = "SCHEDCTL_STATE";
+const SYSTEM_STATE: &str = "/var/lib/schedctl";
 const SYSTEM_CACHE: &str = "/var/cache/schedctl";
+
+/// Kept by `schedctl enable`. Passwords are not: see [`crate::enabled`].
+const FOR_BOOT: [&str; 10] = [
+    DRIVER,
+    LOG_LEVEL,
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+];
+const PATHS_FOR_BOOT: [&str; 10] = [
+    "SCHEDCTL_CONFIG",
+    "SCHEDCTL_SOCKET",
+    "SCHEDCTL_REGISTRY_CONFIG",
+    "SCHEDCTL_TRUST_POLICY",
+    CACHE,
+    STATE,
+    "REGISTRY_AUTH_FILE",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "DOCKER_CONFIG",
+];
 
 /// An empty variable counts as not set.
 #[derive(Debug)]
@@ -40,12 +70,18 @@ pub(crate) struct Environment {
     pub(crate) helper_folders: Vec<PathBuf>,
     /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, in upper or lower case.
     pub(crate) proxies: Proxies,
+    /// In `SCHEDCTL_STATE`, or in the directory of root.
+    pub(crate) verdicts: Option<VerdictStore>,
+    /// Set variables that a unit needs to have at boot, too.
+    pub(crate) for_boot: BTreeMap<String, String>,
+    /// `NOTIFY_SOCKET`, from systemd.
+    pub(crate) notify_socket: Option<OsString>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum User {
     Root,
-    Other,
+    Other(u32),
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,13 +97,20 @@ pub(crate) enum EnvironmentError {
 }
 
 impl Environment {
-    pub(crate) fn of_this_process() -> Result<Self, EnvironmentError> {
-        let user = if rustix::process::geteuid().is_root() {
+    /// A variable that is not set has the value that `schedctl enable` kept, if any.
+    pub(crate) fn of_this_process(
+        kept: &BTreeMap<String, String>,
+    ) -> Result<Self, EnvironmentError> {
+        let id = rustix::process::geteuid();
+        let user = if id.is_root() {
             User::Root
         } else {
-            User::Other
+            User::Other(id.as_raw())
         };
-        Self::read(user, |name| std::env::var_os(name))
+        Self::read(user, |name| {
+            let set = std::env::var_os(name).filter(|value| !value.is_empty());
+            set.or_else(|| kept.get(name).map(OsString::from))
+        })
     }
 
     fn read(
@@ -95,8 +138,34 @@ impl Environment {
             logins: logins(path),
             helper_folders: helper_folders(variable("PATH")),
             proxies: proxies(text)?,
+            verdicts: verdicts(user, path),
+            for_boot: for_boot(set),
+            notify_socket: set("NOTIFY_SOCKET"),
         })
     }
+}
+
+/// Users other than root start nothing, so they keep verdicts only where they are told to.
+fn verdicts(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Option<VerdictStore> {
+    let named = path(STATE).filter(|path| path.is_absolute());
+    let (folder, owner) = match user {
+        User::Root => (named.unwrap_or_else(|| SYSTEM_STATE.into()), 0),
+        User::Other(id) => (named?, id),
+    };
+    Some(VerdictStore::at(folder.join("verdicts"), owner))
+}
+
+/// The variables of [`FOR_BOOT`] and [`PATHS_FOR_BOOT`] that are set. Paths become absolute.
+fn for_boot(set: impl Fn(&str) -> Option<OsString>) -> BTreeMap<String, String> {
+    let text = |name: &&str| Some(((*name).to_owned(), set(name)?.into_string().ok()?));
+    let path = |name: &&str| {
+        let path = std::path::absolute(set(name)?).ok()?;
+        Some(((*name).to_owned(), path.to_str()?.to_owned()))
+    };
+    let texts = FOR_BOOT.iter().filter_map(text);
+    texts
+        .chain(PATHS_FOR_BOOT.iter().filter_map(path))
+        .collect()
 }
 
 /// Any value that is not clearly on or off is an error: it decides about trust.
@@ -175,7 +244,7 @@ fn cache(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Setting<Cache> {
     }
     let folder = match user {
         User::Root => Some(PathBuf::from(SYSTEM_CACHE)),
-        User::Other => absolute("XDG_CACHE_HOME")
+        User::Other(_) => absolute("XDG_CACHE_HOME")
             .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
             .map(|folder| folder.join("schedctl")),
     };
@@ -204,12 +273,12 @@ mod tests {
         let named = [("HOME", "/home/me"), ("SCHEDCTL_CACHE", "/here")];
         let nearby = [("HOME", "/home/me"), ("SCHEDCTL_CACHE", "here")];
         for (user, set, folder) in [
-            (User::Other, &home[..], Some("/home/me/.cache/schedctl")),
-            (User::Other, &xdg, Some("/fast/schedctl")),
-            (User::Other, &relative, None),
-            (User::Other, &[], None),
-            (User::Other, &named, Some("/here")),
-            (User::Other, &nearby, Some("/home/me/.cache/schedctl")),
+            (User::Other(7), &home[..], Some("/home/me/.cache/schedctl")),
+            (User::Other(7), &xdg, Some("/fast/schedctl")),
+            (User::Other(7), &relative, None),
+            (User::Other(7), &[], None),
+            (User::Other(7), &named, Some("/here")),
+            (User::Other(7), &nearby, Some("/home/me/.cache/schedctl")),
             (User::Root, &xdg, Some("/var/cache/schedctl")),
             (User::Root, &named, Some("/here")),
             (User::Root, &nearby, Some("/var/cache/schedctl")),

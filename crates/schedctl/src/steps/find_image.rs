@@ -1,11 +1,43 @@
 //! From a name or reference on the command line to an image. A reference needs no catalog, so none
 //! is fetched.
 
+use schedkit_core::{ImageRef, PinnedRef};
 use schedkit_image::catalog::{self, Loaded, Resolution};
 
 use crate::error_text;
 use crate::output::{Printer, progress};
+use crate::request::ImageRequest;
 use crate::settings::Settings;
+
+/// What a command is to start.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) scheduler: String,
+    pub(crate) reference: ImageRef,
+    /// What `schedctl enable` pinned it to.
+    pub(crate) pin: Option<PinnedRef>,
+}
+
+/// What was enabled needs no catalog.
+pub(crate) async fn find_target(
+    request: &ImageRequest,
+    settings: &Settings,
+    printer: &mut Printer,
+) -> anyhow::Result<Target> {
+    if let Some(enabled) = &request.enabled {
+        return Ok(Target {
+            scheduler: enabled.scheduler.clone(),
+            reference: enabled.reference.clone(),
+            pin: Some(enabled.pin.clone()),
+        });
+    }
+    let found = find_image(&request.name_or_reference, settings, printer).await?;
+    Ok(Target {
+        scheduler: found.scheduler().to_owned(),
+        reference: request.image(&found)?,
+        pin: None,
+    })
+}
 
 pub(crate) async fn find_image(
     name_or_reference: &str,

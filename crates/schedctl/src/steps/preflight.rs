@@ -10,6 +10,7 @@ use schedkit_runtime::driver::Runtime;
 use crate::inventory::probe;
 use crate::output::progress;
 use crate::runtimes::{Endpoint, Runtimes};
+use crate::steps::verify_image::Needs;
 
 /// The machine fails a check without which no scheduler, or not this image, can run.
 #[derive(Debug, thiserror::Error)]
@@ -34,15 +35,18 @@ pub(crate) async fn check(
     examine(&HostSnapshot::read(root), &requirements)
 }
 
-/// Fails if a check fails that would prevent the image from running.
+/// Fails if a check fails that would prevent a scheduler, or this image, from running.
 pub(crate) async fn require(
-    image: &ImageRef,
+    needs: Needs<'_>,
     root: &HostRoot,
     runtimes: &Runtimes,
     registry: &Client,
 ) -> anyhow::Result<()> {
-    let needs = image_needs(image, registry).await?;
-    let findings = check(root, runtimes, Some(needs)).await;
+    let needs = match needs {
+        Needs::OfImage(image) => Some(image_needs(image, registry).await?),
+        Needs::OfAnyImage => None,
+    };
+    let findings = check(root, runtimes, needs).await;
     let blocking = findings.iter().filter(|finding| finding.is_blocking());
     let failed: Vec<String> = blocking.map(text).collect();
     match failed.is_empty() {

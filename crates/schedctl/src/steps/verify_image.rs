@@ -1,17 +1,49 @@
-//! Resolves an image to its digest and verifies its signature. Every command that pulls an image
-//! calls it.
+//! Resolves an image to its digest and verifies its signature, or finds a verdict that was kept.
+//! Every command that pulls or starts an image calls it.
+//!
+//! ```text
+//! --pull always    ask the registry ─ it cannot be reached ─▶ kept verdict, with a warning
+//! --pull missing   kept verdict and stored image ─ none ─▶ as always
+//! --pull never     kept verdict and stored image, else an error
+//! ```
+//!
+//! A refusal is final: no kept verdict overrides it, and it deletes those about that image.
 
+use anyhow::bail;
 use jiff::Timestamp;
+use schedctl_args::args::PullPolicy;
 use schedkit_core::{ImageRef, PinnedRef};
-use schedkit_image::registry::{Client, resolve};
-use schedkit_image::signature::{self, Trusted, Verified, VerifyError, waive};
+use schedkit_image::registry::{Client, RegistryError, Retry, resolve};
+use schedkit_image::signature::{self, Kept, Trusted, VerdictStore, Verified, VerifyError, waive};
 use schedkit_image::trust::{Policy, PolicyError};
+use schedkit_runtime::Driver;
 
 use crate::error_text;
 use crate::output::{Printer, progress};
 use crate::request::TrustRequirement;
 use crate::settings::PolicySource;
 use crate::untrusted_image::UntrustedImage;
+
+pub(crate) struct ImageCheck<'a, D> {
+    /// As it was asked for.
+    pub(crate) reference: &'a ImageRef,
+    /// What `schedctl enable` pinned it to.
+    pub(crate) pin: Option<&'a PinnedRef>,
+    pub(crate) trust: &'a TrustRequirement,
+    pub(crate) registry: &'a Client,
+    /// `None` for users who cannot keep any.
+    pub(crate) verdicts: Option<&'a VerdictStore>,
+    pub(crate) driver: &'a D,
+}
+
+/// What the checks of the machine may ask.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Needs<'a> {
+    /// Also what this image needs, from its registry.
+    OfImage(&'a ImageRef),
+    /// No registry is asked.
+    OfAnyImage,
+}
 
 /// Prints the policy's warnings.
 pub(crate) fn read_policy(
@@ -42,29 +74,154 @@ pub(crate) async fn verify(
     progress::with_spinner(&note, verifying).await
 }
 
-/// Only the result may be pulled.
-pub(crate) async fn require_trust(
-    image: &ImageRef,
-    requirement: &TrustRequirement,
-    registry: &Client,
-    printer: &mut Printer,
-) -> anyhow::Result<Trusted> {
-    let policy = read_policy(&requirement.policy, printer)?;
-    let (pinned, result) = verify(image, &policy, registry).await?;
-    match (result, requirement.waiver) {
-        (Ok(verified), _) => Ok(verified.into()),
-        (Err(error), Some(waiver)) => {
-            let reason = error_text::one_line(&error);
-            printer.warn(format!(
-                "{pinned} runs unverified because of {waiver}: {reason}"
-            ));
-            Ok(waive(pinned, waiver).into())
+impl<D: Driver> ImageCheck<'_, D> {
+    /// Only the result may be pulled. `check_needs` is called before a registry is asked for the
+    /// signature, and before a kept verdict is used.
+    pub(crate) async fn require_trust(
+        &self,
+        pull: PullPolicy,
+        check_needs: impl AsyncFn(Needs<'_>) -> anyhow::Result<()>,
+        printer: &mut Printer,
+    ) -> anyhow::Result<Trusted> {
+        let policy = read_policy(&self.trust.policy, printer)?;
+        if pull != PullPolicy::Always
+            && let Some(trusted) = self.offline(pull, &policy, printer).await?
+        {
+            check_needs(Needs::OfAnyImage).await?;
+            return Ok(trusted);
         }
-        (Err(error), None) if error.is_refusal() => Err(UntrustedImage {
-            image: pinned.to_string(),
-            reason: error_text::one_line(&error),
+        if pull == PullPolicy::Never {
+            bail!(
+                "{} was not verified under this trust policy before, or the runtime does not have \
+                 it: `schedctl pull` does both",
+                self.wanted()
+            );
         }
-        .into()),
-        (Err(error), None) => Err(error.into()),
+        let asked = async {
+            check_needs(Needs::OfImage(&self.wanted())).await?;
+            self.ask(&policy, printer).await
+        };
+        let error = match asked.await {
+            Err(error) if is_unreachable(&error) => error,
+            outcome => return outcome,
+        };
+        let Some(trusted) = self.offline(PullPolicy::Never, &policy, printer).await? else {
+            return Err(error);
+        };
+        check_needs(Needs::OfAnyImage).await?;
+        if let Trusted::Kept(kept) = &trusted {
+            printer.warn(instead_of_registry(kept, &error));
+        }
+        Ok(trusted)
     }
+
+    /// Asks the registry, and keeps its answer.
+    pub(crate) async fn ask(
+        &self,
+        policy: &Policy,
+        printer: &mut Printer,
+    ) -> anyhow::Result<Trusted> {
+        let (pinned, result) = verify(&self.wanted(), policy, self.registry).await?;
+        match (result, self.trust.waiver) {
+            (Ok(verified), _) => {
+                self.keep(&verified, policy, printer);
+                Ok(verified.into())
+            }
+            (Err(error), Some(waiver)) => {
+                let reason = error_text::one_line(&error);
+                printer.warn(format!(
+                    "{pinned} runs unverified because of {waiver}: {reason}"
+                ));
+                Ok(waive(pinned, waiver).into())
+            }
+            (Err(error), None) if error.is_refusal() => {
+                self.forget(&pinned, policy, printer);
+                Err(UntrustedImage {
+                    image: pinned.to_string(),
+                    reason: error_text::one_line(&error),
+                }
+                .into())
+            }
+            (Err(error), None) => Err(error.into()),
+        }
+    }
+
+    /// What may run without a registry: the image must be in the runtime's store, and verified
+    /// before, or waived for exactly this digest.
+    async fn offline(
+        &self,
+        pull: PullPolicy,
+        policy: &Policy,
+        printer: &mut Printer,
+    ) -> anyhow::Result<Option<Trusted>> {
+        let wanted = self.wanted();
+        let kept = self.verdicts.map(|store| store.find(&wanted, policy));
+        let kept = kept.transpose().unwrap_or_else(|error| {
+            printer.warn(error_text::one_line(&error));
+            None
+        });
+        // With `missing`, a registry that can be reached may have a signature.
+        let waiver = self.trust.waiver.filter(|_| {
+            let pinned_before = self.pin.is_some();
+            pull == PullPolicy::Never || pinned_before
+        });
+        let trusted: Trusted = match (kept.flatten(), waiver, wanted.digest()) {
+            (Some(kept), ..) => kept.into(),
+            (None, Some(waiver), Some(digest)) => {
+                let pinned = PinnedRef::new(wanted.repository().clone(), digest.clone());
+                waive(pinned, waiver).into()
+            }
+            (None, ..) => return Ok(None),
+        };
+        if !self.driver.has_image(trusted.image()).await? {
+            return Ok(None);
+        }
+        if let Trusted::Waived(waived) = &trusted {
+            let (image, reason) = (waived.image(), waived.reason());
+            printer.warn(format!("{image} runs unverified because of {reason}"));
+        }
+        Ok(Some(trusted))
+    }
+
+    fn keep(&self, verified: &Verified, policy: &Policy, printer: &mut Printer) {
+        let Some(store) = self.verdicts else { return };
+        let kept = store.keep(self.reference, verified, policy, Timestamp::now());
+        if let Err(error) = kept {
+            let error = error_text::one_line(&error);
+            printer.warn(format!(
+                "without a registry it will not start, because the verdict was not kept: {error}"
+            ));
+        }
+    }
+
+    fn forget(&self, image: &PinnedRef, policy: &Policy, printer: &mut Printer) {
+        let forgotten = self.verdicts.map(|store| store.forget(image, policy));
+        if let Some(Err(error)) = forgotten {
+            printer.warn(error_text::one_line(&error));
+        }
+    }
+
+    fn wanted(&self) -> ImageRef {
+        let pinned = self.pin.cloned().map(ImageRef::from);
+        pinned.unwrap_or_else(|| self.reference.clone())
+    }
+}
+
+/// Whether the registry gave no answer, so that asking again may help. An answer of any other kind
+/// counts, also that the image is gone.
+fn is_unreachable(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let registry = cause.downcast_ref::<RegistryError>();
+        let verify = cause.downcast_ref::<VerifyError>();
+        registry.is_some_and(|error| error.retry() != Retry::Never)
+            || matches!(verify, Some(VerifyError::Timeout { .. }))
+    })
+}
+
+fn instead_of_registry(kept: &Kept, error: &anyhow::Error) -> String {
+    let error = error_text::one_line(error.as_ref());
+    let (image, signer, at) = (kept.image(), kept.signer(), kept.verified_at());
+    format!(
+        "{error}; {image} may run nevertheless, because the signature of {signer} was accepted at {at:.0}"
+    )
 }

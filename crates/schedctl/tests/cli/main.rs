@@ -6,6 +6,7 @@
 mod bad_input;
 mod fake_podman;
 mod inspect;
+mod kept_verdicts;
 mod registry;
 mod schemas;
 mod server;
@@ -62,7 +63,8 @@ impl Fixture {
             .current_dir(self.folder.path())
             .env("SCHEDCTL_CONFIG", self.path("config.toml"))
             .env("SCHEDCTL_CATALOG", self.path("catalog.json"))
-            .env("SCHEDCTL_CACHE", self.path("cache"));
+            .env("SCHEDCTL_CACHE", self.path("cache"))
+            .env("SCHEDCTL_STATE", self.path("state"));
         command
     }
 

@@ -9,7 +9,7 @@ use crate::{Fixture, Output, golden};
 const PAYLOAD: &str = include_str!("../fixtures/payload.json");
 const SIGNATURE: &str = include_str!("../fixtures/signature.txt");
 pub(crate) const SIGNER: &str = include_str!("../fixtures/signer.pem");
-const STRANGER: &str = include_str!("../fixtures/stranger.pem");
+pub(crate) const STRANGER: &str = include_str!("../fixtures/stranger.pem");
 
 const CONFIG: &str = r#"{"created": "2026-01-02T03:04:05Z", "architecture": "amd64", "os": "linux",
     "config": {"Labels": {"org.opencontainers.image.title": "One",

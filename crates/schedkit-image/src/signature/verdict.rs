@@ -1,7 +1,7 @@
 //! The result of a verification.
 //!
-//! Only the verifier creates a `Verified`: it has no public constructor, no setter and no
-//! `Deserialize`. Code that runs an image takes a `Trusted`, in which a waiver stays visible.
+//! Only the verifier creates a `Verified`, and only the store of kept verdicts a `Kept`: they have no
+//! public constructor, no setter and no `Deserialize`. Code that runs an image takes a `Trusted`, in which a waiver stays visible.
 
 use std::fmt;
 
@@ -80,6 +80,24 @@ pub struct LogEvidence {
     pub index: u64,
 }
 
+/// An image whose signature the same policy accepted earlier. Only a
+/// [`VerdictStore`](super::VerdictStore) creates it.
+///
+/// ```compile_fail
+/// fn make(image: schedkit_core::PinnedRef) -> schedkit_image::signature::Kept {
+///     schedkit_image::signature::Kept { image }
+/// }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Kept {
+    #[serde(serialize_with = "as_text")]
+    image: PinnedRef,
+    signer: String,
+    #[serde(serialize_with = "as_text")]
+    policy: Digest,
+    verified_at: Timestamp,
+}
+
 /// An image that may run unverified because the user waived the verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Waived {
@@ -93,6 +111,8 @@ pub struct Waived {
 #[serde(tag = "trust", rename_all = "lowercase")]
 pub enum Trusted {
     Verified(Box<Verified>),
+    /// Verified earlier, under the same policy.
+    Kept(Box<Kept>),
     Waived(Waived),
 }
 
@@ -165,6 +185,42 @@ impl Verified {
     }
 }
 
+impl Kept {
+    /// For what the store has kept of a [`Verified`].
+    pub(super) fn new(
+        image: PinnedRef,
+        signer: String,
+        policy: Digest,
+        verified_at: Timestamp,
+    ) -> Self {
+        Self {
+            image,
+            signer,
+            policy,
+            verified_at,
+        }
+    }
+
+    /// Exactly this digest was signed.
+    pub fn image(&self) -> &PinnedRef {
+        &self.image
+    }
+
+    /// Printable.
+    pub fn signer(&self) -> &str {
+        &self.signer
+    }
+
+    /// The fingerprint of the policy.
+    pub fn policy(&self) -> &Digest {
+        &self.policy
+    }
+
+    pub fn verified_at(&self) -> Timestamp {
+        self.verified_at
+    }
+}
+
 impl Waived {
     pub fn image(&self) -> &PinnedRef {
         &self.image
@@ -179,6 +235,7 @@ impl Trusted {
     pub fn image(&self) -> &PinnedRef {
         match self {
             Self::Verified(verified) => verified.image(),
+            Self::Kept(kept) => kept.image(),
             Self::Waived(waived) => waived.image(),
         }
     }
@@ -187,6 +244,12 @@ impl Trusted {
 impl From<Verified> for Trusted {
     fn from(verified: Verified) -> Self {
         Self::Verified(Box::new(verified))
+    }
+}
+
+impl From<Kept> for Trusted {
+    fn from(kept: Kept) -> Self {
+        Self::Kept(Box::new(kept))
     }
 }
 

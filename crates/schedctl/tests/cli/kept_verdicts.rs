@@ -1,0 +1,105 @@
+//! `--pull`, and what happens when the registry does not answer. The runtime is a fake, and this
+//! machine need not be able to run a scheduler: what is compared is how far `run` gets.
+
+use serde_json::json;
+
+use crate::fake_podman::FakePodman;
+use crate::registry::{RegistryFixture, SIGNER, STRANGER};
+
+const NOT_VERIFIED: &str = "was not verified under this trust policy before";
+
+/// A runtime with no container, and with or without the image.
+fn podman(registry: &RegistryFixture, socket: &str, has_image: bool) {
+    let (host, digest) = (&registry.server.address, &registry.digest);
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let image = json!({
+        "Id": "0123", "Os": "linux", "Architecture": architecture,
+        "RepoDigests": [format!("{host}/team/one@{digest}")],
+    })
+    .to_string();
+    let path = registry.fixture.path(socket);
+    FakePodman::listen(&path, move |request| match request {
+        request if request.contains("/images/") && !has_image => (404, "{}".to_owned()),
+        request if request.contains("/images/") => (200, image.clone()),
+        request if request.contains("/containers/json") => (200, "[]".to_owned()),
+        request if request.contains("/_ping") => (200, "OK".to_owned()),
+        _ => (500, r#"{"message": "the test ends here"}"#.to_owned()),
+    });
+}
+
+#[test]
+fn what_was_verified_before_starts_without_its_registry() {
+    let registry = RegistryFixture::new();
+    let fixture = &registry.fixture;
+    let policy = registry.trusting(SIGNER);
+    podman(&registry, "podman.sock", true);
+    podman(&registry, "empty.sock", false);
+    let run = |args: &str| {
+        let args = format!("run scx_one --socket podman.sock --trust-policy {policy} {args}");
+        fixture.run(&args)
+    };
+    let unknown = run("--pull never");
+    assert_eq!(unknown.code, 1, "{}", unknown.err);
+    assert!(unknown.err.contains(NOT_VERIFIED), "{}", unknown.err);
+
+    let pull = format!("pull scx_one --socket podman.sock --trust-policy {policy}");
+    let pulled = fixture.run(&pull);
+    assert_eq!(pulled.code, 0, "{}", pulled.err);
+    registry.server.stop();
+    for when in ["never", "missing"] {
+        let output = run(&format!("--pull {when}"));
+        let err = &output.err;
+        assert!(!err.contains(NOT_VERIFIED), "{when}: {err}");
+        assert!(!err.contains("cannot get"), "{when}: {err}");
+    }
+    let output = run("");
+    let warning = "may run nevertheless, because the signature of key sha256:";
+    assert!(output.err.contains(warning), "{}", output.err);
+
+    let args = format!("run scx_one --pull never --socket empty.sock --trust-policy {policy}");
+    let not_stored = fixture.run(&args);
+    assert!(not_stored.err.contains(NOT_VERIFIED), "{}", not_stored.err);
+    // The same file with another key is another policy.
+    registry.trusting(STRANGER);
+    let other = run("--pull never");
+    assert_eq!(other.code, 1, "{}", other.err);
+    assert!(other.err.contains(NOT_VERIFIED), "{}", other.err);
+}
+
+#[test]
+fn a_kept_verdict_does_not_override_a_refusal() {
+    let registry = RegistryFixture::new();
+    let fixture = &registry.fixture;
+    podman(&registry, "podman.sock", true);
+    let policy = registry.trusting(SIGNER);
+    let pull = format!("pull scx_one --socket podman.sock --trust-policy {policy}");
+    assert_eq!(fixture.run(&pull).code, 0);
+    registry.trusting(STRANGER);
+    for when in ["missing", "always"] {
+        let args = format!(
+            "enable scx_one --pull {when} --socket podman.sock --trust-policy {policy} -o json"
+        );
+        let output = fixture.run(&args);
+        assert_eq!(output.code, 3, "{when}: {}", output.err);
+        assert!(output.err.contains("is not trusted"), "{}", output.err);
+    }
+}
+
+/// A waiver is for the run that has it.
+#[test]
+fn a_waiver_is_not_kept_as_a_verdict() {
+    let registry = RegistryFixture::new();
+    let fixture = &registry.fixture;
+    podman(&registry, "podman.sock", true);
+    let policy = registry.trusting(STRANGER);
+    let trust = format!("scx_one --socket podman.sock --trust-policy {policy}");
+    let waived = fixture.run(&format!("pull {trust} --allow-unsigned"));
+    assert_eq!(waived.code, 0, "{}", waived.err);
+    let output = fixture.run(&format!("run {trust} --pull never"));
+    assert_eq!(output.code, 1, "{}", output.err);
+    assert!(output.err.contains(NOT_VERIFIED), "{}", output.err);
+}

@@ -1,0 +1,268 @@
+//! Verdicts that were kept on disk, so that an image that was verified once can start without a
+//! registry.
+//!
+//! ```text
+//! Verified ──keep──▶ /var/lib/schedctl/verdicts/*.json ──find (same policy, same digest)──▶ Kept
+//! ```
+//!
+//! Only a `Verified` can be kept, so a waiver never becomes a verdict, and a verdict counts only
+//! under the policy that gave it. Whoever can write to the folder decides what is trusted, so the
+//! folder and its files must belong to this user and be writable by nobody else.
+
+use std::fs::{self, DirBuilder, File, Metadata};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use schedkit_core::{ImageRef, PinnedRef};
+use serde::{Deserialize, Serialize};
+
+use super::verdict::{Kept, Verified};
+use crate::hash::Hasher;
+use crate::trust::Policy;
+use crate::untrusted::shortened;
+
+const MAX_VERDICTS: usize = 64;
+const MAX_BYTES: u64 = 16 << 10;
+const MAX_SIGNER: usize = 1000;
+const SUFFIX: &str = ".json";
+
+/// A folder with a file for each verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerdictStore {
+    folder: PathBuf,
+    /// The user to whom everything in it must belong.
+    owner: u32,
+}
+
+/// Why verdicts cannot be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum VerdictStoreError {
+    #[error("kept verdicts in {} cannot be used", path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(
+        "kept verdicts in {} are not used: it does not belong to this user, or others may write to it; \
+         remove it",
+        .0.display()
+    )]
+    Untrusted(PathBuf),
+}
+
+/// A file. Unknown fields are ignored, so that an older program can read it.
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredVerdict {
+    /// As it was asked for, before it was pinned.
+    reference: String,
+    repository: String,
+    digest: String,
+    signer: String,
+    policy: String,
+    verified_at: Timestamp,
+}
+
+impl VerdictStore {
+    /// `owner` is the id of this user.
+    pub fn at(folder: impl Into<PathBuf>, owner: u32) -> Self {
+        let folder = folder.into();
+        Self { folder, owner }
+    }
+
+    /// Keeps a verdict about what a reference leads to now, unless the newest one is the same; the
+    /// oldest make room for it.
+    ///
+    /// # Errors
+    /// When the folder cannot be written or is not safe.
+    pub fn keep(
+        &self,
+        reference: &ImageRef,
+        verified: &Verified,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Result<(), VerdictStoreError> {
+        self.create()?;
+        let newest = self.find(reference, policy)?;
+        if newest.is_some_and(|kept| kept.image() == verified.image()) {
+            return Ok(());
+        }
+        let verdict = StoredVerdict {
+            reference: reference.to_string(),
+            repository: verified.image().repository().to_string(),
+            digest: verified.image().digest().to_string(),
+            signer: shortened(&verified.signer().to_string(), MAX_SIGNER),
+            policy: verified.policy().to_string(),
+            verified_at: now,
+        };
+        let name = verdict.file_name();
+        let path = self.folder.join(&name);
+        self.write(&name, &verdict)
+            .map_err(|error| io_error(&path, error))?;
+        self.prune().map_err(|error| io_error(&self.folder, error))
+    }
+
+    /// The newest verdict of this policy about a reference; with a digest, about exactly that image,
+    /// whatever it was called.
+    ///
+    /// # Errors
+    /// When the folder cannot be read or is not safe. Files that cannot be used are skipped.
+    pub fn find(
+        &self,
+        image: &ImageRef,
+        policy: &Policy,
+    ) -> Result<Option<Kept>, VerdictStoreError> {
+        let mut newest: Option<(PathBuf, Kept)> = None;
+        for (path, stored) in self.verdicts()? {
+            let Some(kept) = stored.kept() else { continue };
+            let about = match image.digest() {
+                Some(digest) => {
+                    kept.image().digest() == digest
+                        && kept.image().repository() == image.repository()
+                }
+                None => stored.reference == image.to_string(),
+            };
+            let newer = newest
+                .as_ref()
+                .is_none_or(|(_, found)| found.verified_at() < kept.verified_at());
+            if about && newer && kept.policy() == policy.fingerprint() {
+                newest = Some((path, kept));
+            }
+        }
+        Ok(newest.map(|(path, kept)| {
+            // What is used is the last to be pruned.
+            let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+            kept
+        }))
+    }
+
+    /// Forgets every verdict about an image that this policy refuses now.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub fn forget(&self, image: &PinnedRef, policy: &Policy) -> Result<(), VerdictStoreError> {
+        for (path, stored) in self.verdicts()? {
+            let about = stored.digest == image.digest().to_string()
+                && stored.policy == policy.fingerprint().to_string();
+            if about {
+                fs::remove_file(&path).map_err(|error| io_error(&path, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn verdicts(&self) -> Result<Vec<(PathBuf, StoredVerdict)>, VerdictStoreError> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(io_error(&self.folder, error)),
+        };
+        self.check_folder()?;
+        let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+        let paths = paths.filter(|path| is_verdict(path));
+        // More can only be there if somebody else wrote them.
+        let read = |path: PathBuf| self.read(&path).map(|stored| (path, stored));
+        Ok(paths.take(2 * MAX_VERDICTS).filter_map(read).collect())
+    }
+
+    fn create(&self) -> Result<(), VerdictStoreError> {
+        let created = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder);
+        created.map_err(|error| io_error(&self.folder, error))?;
+        self.check_folder()
+    }
+
+    fn check_folder(&self) -> Result<(), VerdictStoreError> {
+        let folder =
+            fs::symlink_metadata(&self.folder).map_err(|error| io_error(&self.folder, error))?;
+        match folder.is_dir() && self.is_private(&folder) {
+            true => Ok(()),
+            false => Err(VerdictStoreError::Untrusted(self.folder.clone())),
+        }
+    }
+
+    fn is_private(&self, metadata: &Metadata) -> bool {
+        metadata.uid() == self.owner && metadata.mode() & 0o022 == 0
+    }
+
+    /// `None` for anything but a small file that is this user's alone.
+    fn read(&self, path: &Path) -> Option<StoredVerdict> {
+        let file = File::open(path).ok()?;
+        let metadata = file.metadata().ok()?;
+        if !metadata.is_file() || !self.is_private(&metadata) {
+            return None;
+        }
+        let mut text = String::new();
+        file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Atomic, also when the power is cut: a file is complete or absent.
+    fn write(&self, name: &str, verdict: &StoredVerdict) -> io::Result<()> {
+        let mut draft = tempfile::NamedTempFile::new_in(&self.folder)?;
+        draft.write_all(&serde_json::to_vec(verdict)?)?;
+        draft.as_file().sync_all()?;
+        draft.persist(self.folder.join(name))?;
+        File::open(&self.folder)?.sync_all()
+    }
+
+    fn prune(&self) -> io::Result<()> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            if is_verdict(&path) {
+                files.push((fs::symlink_metadata(&path)?.modified()?, path));
+            }
+        }
+        files.sort();
+        let surplus = files.len().saturating_sub(MAX_VERDICTS);
+        let mut oldest = files.into_iter().take(surplus);
+        oldest.try_for_each(|(_, path)| fs::remove_file(path))
+    }
+}
+
+impl StoredVerdict {
+    /// One per reference, image and policy.
+    fn file_name(&self) -> String {
+        let mut hasher = Hasher::new();
+        for part in [
+            &self.reference,
+            &self.repository,
+            &self.digest,
+            &self.policy,
+        ] {
+            hasher.update(format!("{}:{part}\n", part.len()).as_bytes());
+        }
+        hasher.finish().hex() + SUFFIX
+    }
+
+    /// `None` if a field does not parse.
+    fn kept(&self) -> Option<Kept> {
+        let image: ImageRef = format!("{}@{}", self.repository, self.digest)
+            .parse()
+            .ok()?;
+        let digest = image.digest()?.clone();
+        let image = PinnedRef::new(image.repository().clone(), digest);
+        let signer = shortened(&self.signer, MAX_SIGNER);
+        let policy = self.policy.parse().ok()?;
+        Some(Kept::new(image, signer, policy, self.verified_at))
+    }
+}
+
+fn is_verdict(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.ends_with(SUFFIX))
+}
+
+fn io_error(path: &Path, source: io::Error) -> VerdictStoreError {
+    let path = path.to_owned();
+    VerdictStoreError::Io { path, source }
+}
+
+#[cfg(test)]
+mod tests;

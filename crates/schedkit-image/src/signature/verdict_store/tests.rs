@@ -1,0 +1,154 @@
+//! What is kept, what is found again, and what is not.
+
+use std::os::unix::fs::PermissionsExt;
+
+use schedkit_core::Digest;
+
+use super::super::found::{SignatureId, SignatureSource};
+use super::super::verdict::{Accepted, Evidence, Format, Signer};
+use super::*;
+use crate::trust::{PolicyFile, Rule};
+
+const OTHER_POLICY: &str = "identities:\n  - issuer: https://a.example\n    subject: b\n";
+
+fn digest(number: usize) -> Digest {
+    format!("sha256:{number:064x}").parse().unwrap()
+}
+
+fn reference(text: &str) -> ImageRef {
+    text.parse().unwrap()
+}
+
+fn verified(number: usize, policy: &Policy) -> Verified {
+    let repository = reference("a.example/team/one").repository().clone();
+    let signature = SignatureId {
+        source: SignatureSource::Referrer,
+        digest: digest(0),
+    };
+    let accepted = Accepted {
+        signer: Signer::Identity {
+            subject: "me".to_owned(),
+            issuer: "it".to_owned(),
+        },
+        rule: Rule::Identity(0),
+        evidence: Evidence {
+            format: Format::Bundle,
+            log: None,
+            integrated_time: None,
+            timestamps: Vec::new(),
+        },
+    };
+    let image = PinnedRef::new(repository, digest(number));
+    Verified::new(image, signature, accepted, policy.fingerprint().clone())
+}
+
+fn store(folder: &tempfile::TempDir) -> VerdictStore {
+    let owner = fs::metadata(folder.path()).unwrap().uid();
+    VerdictStore::at(folder.path().join("verdicts"), owner)
+}
+
+fn at(seconds: usize) -> Timestamp {
+    Timestamp::from_second(i64::try_from(seconds).unwrap()).unwrap()
+}
+
+#[test]
+fn a_verdict_is_found_by_reference_or_digest_and_only_under_its_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&folder);
+    let policy = Policy::built_in().unwrap();
+    let other = PolicyFile::parse(OTHER_POLICY).unwrap();
+    let other = other.load(Path::new("")).unwrap();
+    let tag = reference("a.example/team/one:1.0");
+    assert_eq!(store.find(&tag, &policy).unwrap(), None);
+    store
+        .keep(&tag, &verified(1, &policy), &policy, at(10))
+        .unwrap();
+    store
+        .keep(&tag, &verified(2, &policy), &policy, at(20))
+        .unwrap();
+    let found = |image: &str| store.find(&reference(image), &policy).unwrap();
+    let newest = found("a.example/team/one:1.0").unwrap();
+    assert_eq!(newest.image().digest(), &digest(2));
+    assert_eq!(newest.signer(), "me (it)");
+    let older = found(&format!("a.example/team/one@{}", digest(1))).unwrap();
+    assert_eq!(older.verified_at(), at(10));
+    for unknown in [
+        "a.example/team/one:1.1".to_owned(),
+        format!("a.example/team/two@{}", digest(1)),
+        format!("a.example/team/one@{}", digest(3)),
+    ] {
+        assert_eq!(found(&unknown), None, "{unknown}");
+    }
+    assert_eq!(store.find(&tag, &other).unwrap(), None);
+    store.forget(newest.image(), &policy).unwrap();
+    let left = found("a.example/team/one:1.0").unwrap();
+    assert_eq!(left.image().digest(), &digest(1));
+}
+
+#[test]
+fn a_folder_or_file_that_others_can_write_to_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&folder);
+    let policy = Policy::built_in().unwrap();
+    let tag = reference("a.example/team/one:1.0");
+    store
+        .keep(&tag, &verified(1, &policy), &policy, at(10))
+        .unwrap();
+    let file = fs::read_dir(&store.folder).unwrap().next().unwrap();
+    let file = file.unwrap().path();
+    let mode = |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode));
+    mode(&file, 0o666).unwrap();
+    assert_eq!(store.find(&tag, &policy).unwrap(), None);
+    mode(&file, 0o600).unwrap();
+    assert!(store.find(&tag, &policy).unwrap().is_some());
+    mode(&store.folder, 0o777).unwrap();
+    let untrusted = |result| matches!(result, Err(VerdictStoreError::Untrusted(_)));
+    assert!(untrusted(store.find(&tag, &policy).map(drop)));
+    assert!(untrusted(store.keep(
+        &tag,
+        &verified(1, &policy),
+        &policy,
+        at(10)
+    )));
+    let stranger = VerdictStore::at(&store.folder, store.owner + 1);
+    mode(&store.folder, 0o700).unwrap();
+    assert!(untrusted(stranger.find(&tag, &policy).map(drop)));
+}
+
+#[test]
+fn invalid_files_are_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&folder);
+    let policy = Policy::built_in().unwrap();
+    let tag = reference("a.example/team/one:1.0");
+    store
+        .keep(&tag, &verified(1, &policy), &policy, at(10))
+        .unwrap();
+    fs::create_dir(store.folder.join("folder.json")).unwrap();
+    let huge = "x".repeat(100_000);
+    for (name, text) in [
+        ("a.json", "{"),
+        ("b.json", "{}"),
+        ("c.json", &huge),
+        ("d", ""),
+    ] {
+        fs::write(store.folder.join(name), text).unwrap();
+    }
+    assert!(store.find(&tag, &policy).unwrap().is_some());
+}
+
+#[test]
+fn the_number_of_verdicts_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&folder);
+    let policy = Policy::built_in().unwrap();
+    for number in 0..MAX_VERDICTS + 3 {
+        let tag = reference(&format!("a.example/team/one:{number}"));
+        let verified = verified(number, &policy);
+        store.keep(&tag, &verified, &policy, at(number)).unwrap();
+    }
+    let count = fs::read_dir(&store.folder).unwrap().count();
+    assert_eq!(count, MAX_VERDICTS);
+    let newest = reference(&format!("a.example/team/one:{}", MAX_VERDICTS + 2));
+    assert!(store.find(&newest, &policy).unwrap().is_some());
+}
