@@ -72,12 +72,21 @@ mod tests {
     fn a_backtrace_does_not_displace_the_message_of_a_panic() {
         let mut tail = OutputTail::default();
         let message = "called `Result::unwrap()` on an `Err` value: No debugfs mount found";
-        take(&mut tail, b"\nthread 'main' (7) panicked at src/main.rs:237:44:\n");
-        take(&mut tail, format!("{message}\nstack backtrace:\n").as_bytes());
+        take(
+            &mut tail,
+            b"\nthread 'main' (7) panicked at src/main.rs:237:44:\n",
+        );
+        take(
+            &mut tail,
+            format!("{message}\nstack backtrace:\n").as_bytes(),
+        );
         for frame in 0..2 * MAX_LINES {
             take(&mut tail, format!("  {frame:2}: <unknown>\n").as_bytes());
         }
-        take(&mut tail, b"note: Some details are omitted, run with `RUST_BACKTRACE=full`\n");
+        take(
+            &mut tail,
+            b"note: Some details are omitted, run with `RUST_BACKTRACE=full`\n",
+        );
         assert_eq!(tail.last_lines().last().unwrap(), message);
     }
 }

@@ -25,7 +25,7 @@ pub struct Start {
     #[command(flatten)]
     pub image: ImageToRun,
     /// How long the kernel may take to attach it.
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = super::duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = super::duration::parse)]
     pub timeout: Duration,
     /// Undo the start after this time unless `schedctl confirm` is run before.
     #[arg(long, value_name = "DURATION", value_parser = super::duration::parse)]
