@@ -7,7 +7,7 @@
 //! /etc/schedctl/config.toml     catalog, trust policy, the registry (plain HTTP)
 //! /etc/schedctl/trust.yaml      trusts the key below and no other
 //! /etc/schedctl/keys/lab.pem
-//! /etc/schedctl/catalog.json    scx_lab, and scx_bpfland if the registry holds it
+//! /etc/schedctl/catalog.json    scx_lab, and the others that the registry holds
 //! ```
 //!
 //! A fault of scx_lab is chosen by argument (`schedctl run scx_lab -- --fault stall --timeout 2s`)
@@ -27,7 +27,7 @@ use crate::topology::Topology;
 
 const NODE: &str = "node1";
 /// The repositories that are signed and put into the catalog if the registry holds them.
-const SCHEDULERS: [&str; 2] = ["scx_lab", "scx_bpfland"];
+const SCHEDULERS: [&str; 4] = ["scx_lab", "scx_bpfland", "scx_lavd", "scx_rusty"];
 
 /// Dropping it ends its lab.
 #[derive(Debug)]

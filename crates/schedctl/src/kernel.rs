@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use schedkit_core::OpsName;
 use schedkit_host::{
-    Fact, HostRoot, KernelSchedExt, SchedExtState, Watch, WatchIntervals, struct_ops,
+    Fact, HostRoot, KernelSchedExt, SchedExtState, Watch, WatchIntervals, struct_ops, vmstat,
 };
 
 /// Uevents arrive within milliseconds; polling is for where they cannot be received.
@@ -70,6 +70,11 @@ impl KernelMonitor {
 
     pub(crate) fn holds_scheduler(&self, pid: u32) -> Fact<bool> {
         struct_ops::holds(&self.0, pid)
+    }
+
+    /// How many processes it has killed because memory was short.
+    pub(crate) fn oom_kills(&self) -> Option<u64> {
+        vmstat::oom_kills(&self.0).known().copied()
     }
 
     /// Waits until a scheduler is attached that was not attached when `enable_seq` was `before`.

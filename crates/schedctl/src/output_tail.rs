@@ -1,6 +1,6 @@
 //! The end of a scheduler's output, kept while it starts.
 
-use schedkit_core::{SchedulerExit, sanitize};
+use schedkit_core::{SchedulerExit, meaningful_lines, sanitize};
 use schedkit_runtime::OutputChunk;
 
 /// The verifier's log can be long; its end has the reason.
@@ -31,11 +31,10 @@ impl OutputTail {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Printable.
+    /// Printable; after a panic without the backtrace, so that its message is among them.
     pub(crate) fn last_lines(&self) -> Vec<String> {
         let text = self.plain();
-        let lines = text.lines().filter(|line| !line.trim().is_empty());
-        let lines: Vec<&str> = lines.collect();
+        let lines = meaningful_lines(&text);
         let from = lines.len().saturating_sub(MAX_LINES);
         let cut = |line: &&str| sanitize::printable(&sanitize::shortened(line, MAX_WIDTH));
         lines[from..].iter().map(cut).collect()
@@ -68,6 +67,28 @@ mod tests {
         assert_eq!(lines[MAX_LINES - 1], "EXIT: runnable task stall (x)");
         let report = tail.exit_report().unwrap();
         assert_eq!(report.reason, schedkit_core::ExitReason::Stall);
+    }
+
+    #[test]
+    fn a_backtrace_does_not_displace_the_message_of_a_panic() {
+        let mut tail = OutputTail::default();
+        let message = "called `Result::unwrap()` on an `Err` value: No debugfs mount found";
+        take(
+            &mut tail,
+            b"\nthread 'main' (7) panicked at src/main.rs:237:44:\n",
+        );
+        take(
+            &mut tail,
+            format!("{message}\nstack backtrace:\n").as_bytes(),
+        );
+        for frame in 0..2 * MAX_LINES {
+            take(&mut tail, format!("  {frame:2}: <unknown>\n").as_bytes());
+        }
+        take(
+            &mut tail,
+            b"note: Some details are omitted, run with `RUST_BACKTRACE=full`\n",
+        );
+        assert_eq!(tail.last_lines().last().unwrap(), message);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use crate::container::RuntimeContainer;
 
 /// A swap always waits for the kernel, also with `--no-wait`.
 const SWAP: WaitLimits = WaitLimits {
-    attach: Duration::from_secs(60),
+    // As the default of `--timeout`.
+    attach: Duration::from_secs(120),
     probation: Duration::ZERO,
 };
 

@@ -9,12 +9,14 @@
 //! the scx project's; any other text becomes [`ExitReason::Unknown`].
 
 mod load_failure;
+mod panic;
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
 pub use load_failure::LoadFailure;
+pub use panic::meaningful_lines;
 
 use crate::sanitize;
 
@@ -44,6 +46,11 @@ pub enum ExitReason {
     ParentExiting,
     /// It was never attached.
     LoadFailed(LoadFailure),
+    /// Its program panicked, with this message, shortened and printable.
+    Panicked(String),
+    /// The kernel killed its process because memory was short. No output shows it: who saw the process
+    /// end knows.
+    OutOfMemory,
     /// An unrecognized text, shortened and printable.
     Unknown(String),
 }
@@ -58,18 +65,28 @@ pub struct SchedulerExit {
 
 impl SchedulerExit {
     /// Parses a scheduler's output; `None` when it is empty. The latest line with a reason counts: a
-    /// scheduler that restarted after a hotplug has printed more than one.
+    /// scheduler that restarted after a hotplug has printed more than one. A panic counts when there is
+    /// no reason, or when the process went on after it.
     pub fn parse(output: &str) -> Option<Self> {
-        let lines: Vec<&str> = tail(output).lines().collect();
+        let lines = panic::blank_noise(tail(output).lines());
+        let panic = panic::latest(&lines);
         let recognized = (0..lines.len())
             .rev()
-            .find_map(|at| recognize(&lines[..=at]));
+            .find_map(|at| Some((at, recognize(&lines[..=at])?)));
+        let restarted = panic.as_ref().map_or(0, |panic| panic.line);
         recognized
+            .filter(|(at, exit)| *at >= restarted || !exit.reason.is_benign())
+            .map(|(_, exit)| exit)
             .or_else(|| {
                 Some(Self {
                     message: sanitize::brief(&load_failure::unexplained(&lines)?),
                     reason: ExitReason::LoadFailed(LoadFailure::Unexplained),
                 })
+            })
+            .or_else(|| {
+                let message = sanitize::brief(&panic?.message);
+                let reason = ExitReason::Panicked(message.clone());
+                Some(Self { reason, message })
             })
             .or_else(|| {
                 let last = lines.iter().rev().find(|line| !line.trim().is_empty())?;
@@ -110,6 +127,8 @@ impl ExitReason {
             Self::UnregisteredByKernel => "UnregisteredByKernel",
             Self::ParentExiting => "ParentExiting",
             Self::LoadFailed(failure) => failure.as_str(),
+            Self::Panicked(_) => "Panicked",
+            Self::OutOfMemory => "OutOfMemory",
             Self::Unknown(_) => "Unknown",
         }
     }
@@ -127,6 +146,8 @@ impl ExitReason {
             | Self::SysRq
             | Self::ParentExiting
             | Self::LoadFailed(_)
+            | Self::Panicked(_)
+            | Self::OutOfMemory
             | Self::Unknown(_) => false,
         }
     }
@@ -144,6 +165,8 @@ impl ExitReason {
             | Self::UnregisteredByBpf
             | Self::UnregisteredByKernel
             | Self::LoadFailed(_)
+            | Self::Panicked(_)
+            | Self::OutOfMemory
             | Self::Unknown(_) => false,
         }
     }
@@ -162,6 +185,13 @@ impl ExitReason {
             Self::Hotplug => Some("start it again: a CPU went online or offline"),
             Self::ParentExiting => Some("start the scheduler that it was attached under first"),
             Self::LoadFailed(failure) => Some(failure.remedy()),
+            Self::Panicked(_) => {
+                Some("use another version of this scheduler, and report the panic to its authors")
+            }
+            Self::OutOfMemory => Some(
+                "free memory or add some, then start it again: the kernel log (`dmesg`) shows what \
+                 used it",
+            ),
             Self::Unregistered
             | Self::UnregisteredByBpf
             | Self::UnregisteredByKernel
@@ -184,6 +214,8 @@ impl fmt::Display for ExitReason {
             Self::UnregisteredByKernel => "the kernel detached it",
             Self::ParentExiting => "the scheduler that it was attached under exited",
             Self::LoadFailed(failure) => failure.description(),
+            Self::Panicked(message) => return write!(f, "it panicked: {message}"),
+            Self::OutOfMemory => "the kernel killed it because memory was short",
             Self::Unknown(text) => return write!(f, "it exited with: {text}"),
         })
     }

@@ -13,7 +13,7 @@ pub mod ops_name;
 pub mod sanitize;
 
 pub use digest::Digest;
-pub use exit_reason::{ExitReason, LoadFailure, SchedulerExit};
+pub use exit_reason::{ExitReason, LoadFailure, SchedulerExit, meaningful_lines};
 pub use finding::{CheckStatus, Finding, Severity, Summary};
 pub use image_ref::{ImageRef, PinnedRef, RegistryHost, Repository, Tag};
 pub use kernel_release::KernelRelease;

@@ -37,7 +37,7 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-/// For text that we composed, with line breaks and colours (`ESC [ digits m`): any other unsafe
+/// For text that we composed, with line breaks, tabs and colours (`ESC [ digits m`): any other unsafe
 /// character in it was overlooked, and becomes `�`.
 pub fn styled(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -49,7 +49,7 @@ pub fn styled(text: &str) -> String {
                 length
             }
             None => {
-                let is_kept = character == '\n' || !is_unsafe(character);
+                let is_kept = matches!(character, '\n' | '\t') || !is_unsafe(character);
                 safe.push(if is_kept { character } else { '�' });
                 character.len_utf8()
             }
@@ -96,9 +96,12 @@ mod tests {
     }
 
     #[test]
-    fn only_colours_and_line_breaks_stay_in_composed_text() {
-        let composed = "\u{1b}[1;32mok\u{1b}[0m\r\u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\n";
-        assert_eq!(styled(composed), "\u{1b}[1;32mok\u{1b}[0m��[2J�]0;x��31m\n");
+    fn only_colours_line_breaks_and_tabs_stay_in_composed_text() {
+        let composed = "\ta\u{1b}[1;32mok\u{1b}[0m\r\u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\n";
+        assert_eq!(
+            styled(composed),
+            "\ta\u{1b}[1;32mok\u{1b}[0m��[2J�]0;x��31m\n"
+        );
     }
 
     proptest! {
@@ -117,7 +120,7 @@ mod tests {
                 prop_assert!(length.is_some(), "{:?}", safe);
                 safe.replace_range(at..at + length.unwrap_or_default(), "");
             }
-            prop_assert!(!safe.contains(|c| c != '\n' && is_unsafe(c)), "{:?}", safe);
+            prop_assert!(!safe.contains(|c| !"\n\t".contains(c) && is_unsafe(c)), "{:?}", safe);
         }
 
         #[test]

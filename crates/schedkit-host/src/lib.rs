@@ -29,8 +29,10 @@ pub mod sched_ext;
 mod small_file;
 pub mod snapshot;
 pub mod struct_ops;
+pub mod tracefs;
 pub mod uevent;
 pub mod uevent_stream;
+pub mod vmstat;
 pub mod watch;
 
 pub use architecture::Architecture;

@@ -110,6 +110,12 @@ const CHECKS: &[Check] = &[
         run: kernel::lockdown,
     },
     Check {
+        id: "kernel.tracefs",
+        description: "tracefs or debugfs is mounted",
+        severity: Severity::Warn,
+        run: kernel::tracefs,
+    },
+    Check {
         id: "kernel.preempt_rt",
         description: "the kernel is no PREEMPT_RT kernel",
         severity: Severity::Info,

@@ -17,6 +17,7 @@ use crate::other_managers::{self, OtherManager};
 use crate::other_runtimes::{self, OtherRuntime};
 use crate::root_folder::HostRoot;
 use crate::sched_ext::KernelSchedExt;
+use crate::tracefs::TraceMounts;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostSnapshot {
@@ -26,6 +27,7 @@ pub struct HostSnapshot {
     pub command_line: Fact<CommandLine>,
     pub btf: Fact<Btf>,
     pub lockdown: Fact<Lockdown>,
+    pub trace_mounts: Fact<TraceMounts>,
     pub sched_ext: Fact<KernelSchedExt>,
     /// Of this process.
     pub capabilities: Fact<Capabilities>,
@@ -42,6 +44,7 @@ impl HostSnapshot {
             command_line: CommandLine::read(root),
             btf: Btf::read(root),
             lockdown: Lockdown::read(root),
+            trace_mounts: TraceMounts::read(root),
             sched_ext: KernelSchedExt::read(root),
             capabilities: Capabilities::read(root),
             other_managers: other_managers::read(root),

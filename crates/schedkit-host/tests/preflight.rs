@@ -14,6 +14,7 @@ use schedkit_host::other_managers::OtherManager;
 use schedkit_host::preflight::{
     ImageRequirements, MinKernel, Reachability, Requirements, Socket, examine, kernel_gaps,
 };
+use schedkit_host::tracefs::TraceMounts;
 use schedkit_host::{Architecture, Fact, HostRoot, HostSnapshot};
 
 /// Those of the documented interface first.
@@ -31,6 +32,7 @@ const SEVERITIES: &[(&str, Severity)] = &[
     ("kernel.config_file", Severity::Warn),
     ("kernel.bpf_jit", Severity::Warn),
     ("kernel.lockdown", Severity::Warn),
+    ("kernel.tracefs", Severity::Warn),
     ("kernel.preempt_rt", Severity::Info),
     ("cpu.isolcpus", Severity::Warn),
     ("cpu.nohz_full", Severity::Info),
@@ -216,6 +218,10 @@ const BREAKS: &[(Break, &[&str])] = &[
         &["kernel.lockdown"],
     ),
     (
+        |host, _| host.trace_mounts = Fact::Known(TraceMounts::default()),
+        &["kernel.tracefs"],
+    ),
+    (
         |host, _| host.kernel.realtime = Fact::Known(true),
         &["kernel.preempt_rt"],
     ),
@@ -320,6 +326,11 @@ fn a_failure_names_what_was_observed() {
         ),
         (
             "all-warnings",
+            "kernel.tracefs",
+            "neither is mounted; some schedulers, such as scx_lavd, do not start without",
+        ),
+        (
+            "all-warnings",
             "cpu.isolcpus",
             "isolcpus=managed_irq,2-3: most schedulers use these processors all the same",
         ),
@@ -359,6 +370,7 @@ fn all_warnings_together_do_not_block() {
         [
             "kernel.bpf_jit",
             "kernel.lockdown",
+            "kernel.tracefs",
             "kernel.preempt_rt",
             "cpu.isolcpus",
             "cpu.nohz_full",

@@ -164,6 +164,7 @@ fn unreadable_files_are_reported() {
         command_line,
         btf,
         lockdown,
+        trace_mounts,
         sched_ext,
         capabilities,
         other_managers,
@@ -173,6 +174,7 @@ fn unreadable_files_are_reported() {
     assert!(matches!(kernel.realtime, Fact::Unreadable(_)));
     assert!(matches!(kernel.bpf_jit, Fact::Unreadable(_)));
     assert!(matches!(architecture, Fact::Unreadable(_)));
+    assert!(matches!(trace_mounts, Fact::Unreadable(_)));
     assert!(matches!(config, Fact::Unreadable(_)));
     assert!(matches!(command_line, Fact::Unreadable(_)));
     assert!(matches!(btf, Fact::Unreadable(_)));

@@ -8,12 +8,14 @@ use crate::driver::DriverError;
 /// Sockets for the statistics of schedulers.
 const SCX: &str = "/var/run/scx";
 /// Mounted where the host has them: the kernel's configuration for libbpf on systems without
-/// `/proc/config.gz`, and two file systems that a new `/sys` lacks: libbpf pins objects in the first
-/// and reads tracepoints in the second.
-const IF_PRESENT: [(&str, Access); 3] = [
+/// `/proc/config.gz`, and three file systems that a new `/sys` lacks: libbpf pins objects in the first
+/// and reads tracepoints in the second, and schedulers read the energy model in the third (scx_lavd
+/// panics without the last two).
+const IF_PRESENT: [(&str, Access); 4] = [
     ("/boot", Access::ReadOnly),
     ("/sys/fs/bpf", Access::ReadWrite),
     ("/sys/kernel/tracing", Access::ReadWrite),
+    ("/sys/kernel/debug", Access::ReadWrite),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +63,10 @@ mod tests {
         assert_eq!(paths(), ["/var/run/scx", "/boot"]);
         fs::create_dir_all(root.path().join("sys/fs/bpf")).unwrap();
         assert_eq!(paths(), ["/var/run/scx", "/boot", "/sys/fs/bpf"]);
+        for path in ["sys/kernel/tracing", "sys/kernel/debug"] {
+            fs::create_dir_all(root.path().join(path)).unwrap();
+        }
+        assert_eq!(paths()[3..], ["/sys/kernel/tracing", "/sys/kernel/debug"]);
     }
 
     #[test]

@@ -226,3 +226,33 @@ fn without_the_kernel_configuration_that_is_the_reason() {
     machine.must_be_idle("podman");
     machine.uncover("/boot");
 }
+
+/// A group that may have no memory, which kills it when it goes on.
+#[test]
+fn one_that_the_kernel_kills_for_memory_says_so() {
+    let machine = machine_with_bpfland();
+    for driver in DRIVERS {
+        let run = ["schedctl", "-d", driver, "run", "scx_lab", "-o", "json"];
+        let slow = ["--", "--fault", "slow-attach", "--after", "15s"];
+        let job = machine.node().background(&[&run[..], &slow].concat());
+        let job = job.unwrap();
+        machine.until("it is about to attach", || {
+            let output = machine.schedctl(&["-d", driver, "logs"]);
+            output.stdout.contains("attaching in")
+        });
+        machine.shell(
+            "echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+             mkdir -p /sys/fs/cgroup/lab-short
+             echo 0 >/sys/fs/cgroup/lab-short/memory.max
+             pgrep -x scx_lab >/sys/fs/cgroup/lab-short/cgroup.procs",
+        );
+        let output = job.wait(NODE_TIMEOUT).unwrap();
+        assert_eq!(output.status, 4, "{}", output.text());
+        let document: Value = serde_json::from_str(&output.stdout).unwrap();
+        let error = &document["error"];
+        assert_eq!(error["reason"], "OutOfMemory", "{error:#}");
+        assert!(error["remedy"].to_string().contains("free memory"));
+        machine.shell("rmdir /sys/fs/cgroup/lab-short");
+        machine.must_be_idle(driver);
+    }
+}

@@ -8,6 +8,7 @@ mod attach;
 mod bad_input;
 mod faults;
 mod killed;
+mod real_schedulers;
 mod status;
 mod switch;
 mod transcript;

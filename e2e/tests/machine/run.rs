@@ -73,3 +73,22 @@ fn stop_needs_only_the_runtime_that_has_the_scheduler() {
     assert!(hangs.stderr.contains(warning), "{}", hangs.stderr);
     machine.must_be_idle("podman");
 }
+
+/// Some schedulers (scx_lavd) panic without; `doctor` tells where the machine has them.
+#[test]
+fn a_container_sees_the_tracefs_and_debugfs_of_the_machine() {
+    let machine = machine();
+    for driver in DRIVERS {
+        machine.must(&["-d", driver, "run", "scx_lab"]);
+        let mounts = machine.shell("cat /proc/$(pgrep -x scx_lab)/mounts");
+        for mount in ["/sys/kernel/tracing tracefs ", "/sys/kernel/debug debugfs "] {
+            assert!(mounts.contains(mount), "{driver}: no {mount} in {mounts}");
+        }
+        machine.must(&["-d", driver, "stop", "scx_lab"]);
+    }
+    let doctor = machine.must(&["doctor"]);
+    assert!(
+        doctor.contains("tracefs at /sys/kernel/tracing"),
+        "{doctor}"
+    );
+}

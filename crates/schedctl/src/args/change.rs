@@ -42,7 +42,7 @@ pub struct Start {
     #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
     pub pull: Option<PullPolicy>,
     /// How long the kernel may take to attach it.
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = super::duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = super::duration::parse)]
     pub timeout: Duration,
     /// Undo the start after this time unless `schedctl confirm` is run before.
     #[arg(long, value_name = "DURATION", value_parser = super::duration::parse)]

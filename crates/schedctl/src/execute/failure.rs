@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use schedkit_core::{OpsName, SchedulerExit};
+use schedkit_host::{Fact, KernelSchedExt};
 use schedkit_runtime::{DriverError, ExitCode};
 
 use crate::error_text;
@@ -60,8 +61,17 @@ pub(crate) enum NotAttachedReason {
         ops: Option<OpsName>,
         code: Option<ExitCode>,
     },
-    /// Its process runs but was not attached within the limit.
-    Timeout(Duration),
+    /// It was not attached within the limit.
+    Timeout(Box<AttachProgress>),
+}
+
+/// How far a scheduler got that was not attached in time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct AttachProgress {
+    pub(crate) limit: Duration,
+    /// `None` if the runtime does not say.
+    pub(crate) has_process: Option<bool>,
+    pub(crate) kernel: Fact<KernelSchedExt>,
 }
 
 #[derive(Debug)]
@@ -97,6 +107,33 @@ impl fmt::Display for Rollback {
     }
 }
 
+impl NotAttachedReason {
+    pub(crate) fn exit_code(&self) -> Option<ExitCode> {
+        match self {
+            Self::Exited(code) | Self::Ejected { code, .. } => *code,
+            Self::Timeout(_) => None,
+        }
+    }
+}
+
+/// Two clauses.
+impl fmt::Display for AttachProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.has_process {
+            Some(true) => "its process runs",
+            Some(false) => "it has no process any more",
+            None => "the runtime does not say whether its process runs",
+        })?;
+        let state = self.kernel.known().map(|kernel| &kernel.state);
+        let ops = self.kernel.known().and_then(KernelSchedExt::attached);
+        match (ops, state.and_then(Fact::known)) {
+            (Some(ops), _) => write!(f, ", the kernel has {ops} attached"),
+            (None, Some(state)) => write!(f, ", the kernel's state is {}", state.as_str()),
+            (None, None) => f.write_str(", the kernel's state is unknown"),
+        }
+    }
+}
+
 impl NotAttached {
     /// `reason` in JSON documents, such as `LoadFailedVerifier`, `Stall` or `Timeout`.
     pub(crate) fn code(&self) -> &'static str {
@@ -113,8 +150,12 @@ impl NotAttached {
                 "stop {holder} where it was started, or detach it with `schedctl detach --force`"
             ));
         }
-        if let NotAttachedReason::Timeout(_) = self.reason {
-            return Some("read its output, or allow more time with --timeout".to_owned());
+        if let NotAttachedReason::Timeout(progress) = &self.reason {
+            let limit = progress.limit;
+            let more = humantime::format_duration(limit.saturating_mul(2));
+            return Some(format!(
+                "read its output; if it is only slow, allow more time with `--timeout {more}`"
+            ));
         }
         let report = self.exit_report.as_ref()?;
         report.reason.remedy().map(str::to_owned)
@@ -132,8 +173,16 @@ impl NotAttached {
                 let ops = ops.as_ref().map_or("the scheduler", OpsName::as_str);
                 format!("the kernel attached {ops}, then ejected it")
             }
-            NotAttachedReason::Timeout(limit) => {
-                return format!("the kernel did not attach the scheduler within {limit:?}");
+            NotAttachedReason::Timeout(progress) => {
+                let limit = humantime::format_duration(progress.limit);
+                let last_line = self.last_lines.last();
+                let last_line = last_line.map_or_else(
+                    || "it has written nothing".to_owned(),
+                    |line| format!("its last output is: {line}"),
+                );
+                return format!(
+                    "the kernel did not attach the scheduler within {limit}: {progress}, {last_line}"
+                );
             }
         };
         let reported = self.exit_report.as_ref();

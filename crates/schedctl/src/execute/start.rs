@@ -16,10 +16,10 @@ use std::time::Duration;
 use schedkit_core::{ExitReason, LoadFailure, OpsName, SchedulerExit};
 use schedkit_host::{Fact, KernelSchedExt};
 use schedkit_runtime::driver::Runtime;
-use schedkit_runtime::{ContainerId, Driver, DriverError, ExitCode, OutputChunk, Until};
+use schedkit_runtime::{Container, ContainerId, Driver, DriverError, ExitCode, OutputChunk, Until};
 use tokio::time::{Instant, timeout};
 
-use super::failure::{FailureCause, NotAttached, NotAttachedReason};
+use super::failure::{AttachProgress, FailureCause, NotAttached, NotAttachedReason};
 use crate::container::RuntimeContainer;
 use crate::kernel::{Attachment, KernelMonitor};
 use crate::output_tail::OutputTail;
@@ -30,6 +30,10 @@ use crate::trial::Trial;
 
 /// How long an ejected scheduler may take to report why and exit.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the runtime may take to list its containers after a timeout.
+const LIST_TIMEOUT: Duration = Duration::from_secs(5);
+/// 128 and the number of SIGKILL.
+const KILLED: ExitCode = ExitCode(137);
 /// A process shows its struct_ops link a moment after the kernel reports the attach.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -64,6 +68,7 @@ impl<D: Driver> Executor<'_, D> {
         wait: WaitLimits,
     ) -> Result<Started, FailureCause> {
         let before = self.kernel.enable_seq();
+        let oom_kills = self.kernel.oom_kills();
         let begin = Instant::now();
         self.driver.start(id).await?;
         let mut tail = OutputTail::default();
@@ -90,8 +95,15 @@ impl<D: Driver> Executor<'_, D> {
                 ops: Some(attachment.ops),
                 code,
             },
-            FirstEvent::Timeout => NotAttachedReason::Timeout(wait.attach),
+            FirstEvent::Timeout => {
+                NotAttachedReason::Timeout(Box::new(self.progress(id, wait).await))
+            }
             FirstEvent::Exited(code) => self.exited(code?, before, exit_report.as_ref()),
+        };
+        let short_memory = oom_kills.is_some() && self.kernel.oom_kills() > oom_kills;
+        let exit_report = match reason.exit_code() {
+            Some(KILLED) if short_memory => Some(out_of_memory()),
+            _ => exit_report,
         };
         let busy = ExitReason::LoadFailed(LoadFailure::Busy);
         let report = exit_report.as_ref();
@@ -102,6 +114,19 @@ impl<D: Driver> Executor<'_, D> {
             exit_report,
             last_lines: tail.last_lines(),
         })))
+    }
+
+    async fn progress(&self, id: &ContainerId, wait: WaitLimits) -> AttachProgress {
+        let listed = timeout(LIST_TIMEOUT, self.driver.list()).await;
+        let has_process = listed.ok().and_then(Result::ok).map(|containers| {
+            let container = containers.iter().find(|container| container.id == *id);
+            container.and_then(Container::pid).is_some()
+        });
+        AttachProgress {
+            limit: wait.attach,
+            has_process,
+            kernel: self.kernel.read(),
+        }
     }
 
     async fn watch(
@@ -179,5 +204,13 @@ impl<D: Driver> Executor<'_, D> {
     fn attached_ops(&self) -> Option<OpsName> {
         let now = self.kernel.read();
         now.known().and_then(KernelSchedExt::attached).cloned()
+    }
+}
+
+/// A process that is killed has no last words.
+fn out_of_memory() -> SchedulerExit {
+    SchedulerExit {
+        reason: ExitReason::OutOfMemory,
+        message: String::new(),
     }
 }

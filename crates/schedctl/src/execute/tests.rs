@@ -43,6 +43,8 @@ enum Behaviour {
     LosesRace,
     /// Before its state is read.
     IsEjectedAtOnce(&'static str),
+    /// By SIGKILL, after which the kernel has counted this many processes killed for memory.
+    IsKilled(u64),
 }
 
 struct Fake {
@@ -68,6 +70,7 @@ impl Fake {
         };
         fs::create_dir_all(fake.sysfs()).unwrap();
         fake.detach();
+        fake.count_oom_kills(3);
         fake
     }
 
@@ -87,6 +90,12 @@ impl Fake {
         let _ = fs::remove_dir_all(self.sysfs().join("root"));
         fs::write(self.sysfs().join("enable_seq"), self.seq.get().to_string()).unwrap();
         fs::write(self.sysfs().join("state"), "disabled").unwrap();
+    }
+
+    fn count_oom_kills(&self, count: u64) {
+        let proc = self.folder.path().join("proc");
+        fs::create_dir_all(&proc).unwrap();
+        fs::write(proc.join("vmstat"), format!("oom_kill {count}\n")).unwrap();
     }
 
     fn note(&self, what: &str, id: &str) -> Result<(), DriverError> {
@@ -182,7 +191,7 @@ impl Driver for Fake {
                 self.attach("new");
                 self.detach();
             }
-            (_, Behaviour::Exits(..) | Behaviour::Hangs) => {}
+            (_, Behaviour::Exits(..) | Behaviour::Hangs | Behaviour::IsKilled(_)) => {}
         }
         *self.running.borrow_mut() = Some(id.to_string());
         Ok(())
@@ -211,6 +220,15 @@ impl Driver for Fake {
             Behaviour::IsEjectedAtOnce(text) if id.as_str() == "new-id" => {
                 write(text);
                 Ok(Some(ExitCode(1)))
+            }
+            Behaviour::IsKilled(count) if id.as_str() == "new-id" => {
+                self.count_oom_kills(count);
+                write("loading\n");
+                Ok(Some(ExitCode(137)))
+            }
+            Behaviour::Hangs if id.as_str() == "new-id" => {
+                write("loading the program\n");
+                std::future::pending().await
             }
             Behaviour::LosesRace if id.as_str() == "new-id" => {
                 // Long enough for the other scheduler to be read twice.
@@ -305,7 +323,58 @@ async fn a_scheduler_that_hangs_is_a_timeout() {
     let fake = Fake::new(Behaviour::Hangs);
     let failure = fake.run(None, OPTIONS).await.unwrap_err();
     assert_eq!(not_attached(&failure).code(), "Timeout");
+    assert_eq!(
+        failure.to_string(),
+        "the kernel did not attach the scheduler within 5s: its process runs, the kernel's state is \
+         disabled, its last output is: loading the program"
+    );
+    let remedy = not_attached(&failure).remedy().unwrap();
+    assert!(remedy.contains("--timeout 10s"), "{remedy}");
     assert_eq!(fake.done().last().unwrap(), "remove new-id");
+}
+
+#[tokio::test]
+async fn one_that_the_kernel_killed_for_memory_is_told_from_one_that_somebody_killed() {
+    let fake = Fake::new(Behaviour::IsKilled(4));
+    let failure = fake.run(None, OPTIONS).await.unwrap_err();
+    assert_eq!(not_attached(&failure).code(), "OutOfMemory");
+    assert_eq!(
+        failure.to_string(),
+        "the scheduler exited with code 137 before the kernel attached it: the kernel killed it \
+         because memory was short"
+    );
+    assert!(
+        not_attached(&failure)
+            .remedy()
+            .unwrap()
+            .contains("free memory")
+    );
+    let fake = Fake::new(Behaviour::IsKilled(3));
+    let failure = fake.run(None, OPTIONS).await.unwrap_err();
+    assert_eq!(not_attached(&failure).code(), "Unknown");
+}
+
+#[tokio::test]
+async fn without_tracefs_the_failure_has_the_remedy() {
+    let text = "thread 'main' (7) panicked at src/main.rs:237:44:\n\
+                called `Result::unwrap()` on an `Err` value: No debugfs mount found\n\
+                note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
+    let fake = Fake::new(Behaviour::Exits(101, text));
+    let failure = fake.run(None, OPTIONS).await.unwrap_err();
+    let found = not_attached(&failure);
+    assert_eq!(found.code(), "LoadFailedTracefs");
+    let remedy = found.remedy().unwrap();
+    assert!(
+        remedy.contains("mount -t tracefs tracefs /sys/kernel/tracing"),
+        "{remedy}"
+    );
+    assert!(
+        found
+            .last_lines
+            .last()
+            .unwrap()
+            .contains("No debugfs mount found")
+    );
 }
 
 #[tokio::test]

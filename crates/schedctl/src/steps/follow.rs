@@ -189,6 +189,8 @@ fn is_ejection(reason: &ExitReason) -> bool {
         | ExitReason::Unregistered
         | ExitReason::UnregisteredByBpf
         | ExitReason::LoadFailed(_)
+        | ExitReason::Panicked(_)
+        | ExitReason::OutOfMemory
         | ExitReason::Unknown(_) => false,
     }
 }

@@ -13,6 +13,7 @@ use anyhow::bail;
 use jiff::Timestamp;
 use schedctl_args::args::PullPolicy;
 use schedkit_core::{ImageRef, PinnedRef};
+use schedkit_image::info::InfoError;
 use schedkit_image::registry::{Client, RegistryError, Retry, resolve};
 use schedkit_image::signature::{self, Kept, Trusted, VerdictStore, Verified, VerifyError, waive};
 use schedkit_image::trust::{Policy, PolicyError};
@@ -211,7 +212,12 @@ impl<D: Driver> ImageCheck<'_, D> {
 /// counts, also that the image is gone.
 fn is_unreachable(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        let registry = cause.downcast_ref::<RegistryError>();
+        // Transparent: the chain goes on with what is below it.
+        let info = match cause.downcast_ref::<InfoError>() {
+            Some(InfoError::Registry(error)) => Some(error),
+            _ => None,
+        };
+        let registry = cause.downcast_ref::<RegistryError>().or(info);
         let verify = cause.downcast_ref::<VerifyError>();
         registry.is_some_and(|error| error.retry() != Retry::Never)
             || matches!(verify, Some(VerifyError::Timeout { .. }))

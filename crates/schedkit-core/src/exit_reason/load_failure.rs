@@ -16,8 +16,14 @@ pub enum LoadFailure {
     Busy,
     /// The kernel lacks a function or type that the scheduler uses.
     KernelFunction,
+    /// The kernel has no sched_ext, or an older one than the scheduler needs.
+    KernelTooOld,
     /// The process may not load BPF programs (EPERM).
     Permission,
+    /// The process sees neither tracefs nor debugfs.
+    Tracefs,
+    /// The kernel had no memory for the BPF program or its maps (ENOMEM).
+    Memory,
     /// It could not be loaded or attached, and the scheduler does not print libbpf's reason, as those
     /// of the scx project do not without `--verbose`.
     Unexplained,
@@ -48,6 +54,14 @@ const MARKS: &[(LoadFailure, &[&str])] = &[
         ],
     ),
     (
+        LoadFailure::Tracefs,
+        &["No tracefs mount found", "No debugfs mount found"],
+    ),
+    (
+        LoadFailure::Memory,
+        &["Cannot allocate memory", "-ENOMEM", "(os error 12)"],
+    ),
+    (
         LoadFailure::Kconfig,
         &[
             "failed to open system Kconfig",
@@ -61,6 +75,10 @@ const MARKS: &[(LoadFailure, &[&str])] = &[
             "(strong): not resolved",
             "is not found in vmlinux BTF",
         ],
+    ),
+    (
+        LoadFailure::KernelTooOld,
+        &["is not found in kernel BTF", "kernel too old"],
     ),
     (
         LoadFailure::Btf,
@@ -127,7 +145,10 @@ impl LoadFailure {
             Self::Btf => "LoadFailedBtf",
             Self::Busy => "LoadFailedBusy",
             Self::KernelFunction => "LoadFailedKernelFunction",
+            Self::KernelTooOld => "LoadFailedKernelTooOld",
             Self::Permission => "LoadFailedPermission",
+            Self::Tracefs => "LoadFailedTracefs",
+            Self::Memory => "LoadFailedMemory",
             Self::Unexplained => "LoadFailedUnexplained",
         }
     }
@@ -139,7 +160,10 @@ impl LoadFailure {
             Self::Btf => "it found no usable BTF of this kernel",
             Self::Busy => "another scheduler is attached",
             Self::KernelFunction => "this kernel lacks a function that it calls",
+            Self::KernelTooOld => "this kernel is too old for it",
             Self::Permission => "it was not allowed to load BPF programs",
+            Self::Tracefs => "it found neither tracefs nor debugfs",
+            Self::Memory => "the kernel had no memory for its BPF program",
             Self::Unexplained => "it could not load its BPF program and did not print a reason",
         }
     }
@@ -161,7 +185,16 @@ impl LoadFailure {
             Self::KernelFunction => {
                 "use a version of the scheduler that was made for this kernel, or a newer kernel"
             }
+            Self::KernelTooOld => {
+                "boot a newer kernel that has CONFIG_SCHED_CLASS_EXT=y, or use an older version of \
+                 the scheduler"
+            }
             Self::Permission => "run it as root, in a privileged container",
+            Self::Tracefs => {
+                "mount both on this machine, `mount -t tracefs tracefs /sys/kernel/tracing` and \
+                 `mount -t debugfs debugfs /sys/kernel/debug`, then start it again"
+            }
+            Self::Memory => "free memory or add some, then start it again",
             Self::Unexplained => {
                 "start it with its own flag for more output, in most cases `--verbose`: libbpf then \
                  prints the reason; an `Invalid argument` mostly means that no kernel configuration \

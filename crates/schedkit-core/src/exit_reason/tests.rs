@@ -234,6 +234,24 @@ fn exits_that_the_lab_cannot_produce_are_recognized() {
             "libbpf: extern (func ksym) 'scx_bpf_future': not found in kernel or module BTFs",
         ),
         (
+            "no memory",
+            fixture!("memory"),
+            ExitReason::LoadFailed(Load::Memory),
+            "Cannot allocate memory (os error 12)",
+        ),
+        (
+            "an older sched_ext",
+            fixture!("kernel_too_old"),
+            ExitReason::LoadFailed(Load::KernelTooOld),
+            "Error: sched_ext_ops.dump() missing, kernel too old?",
+        ),
+        (
+            "no sched_ext",
+            fixture!("kernel_without_sched_ext"),
+            ExitReason::LoadFailed(Load::KernelTooOld),
+            "libbpf: struct_ops init_kern: struct sched_ext_ops is not found in kernel BTF",
+        ),
+        (
             "permission",
             fixture!("permission"),
             ExitReason::LoadFailed(Load::Permission),
@@ -243,6 +261,98 @@ fn exits_that_the_lab_cannot_produce_are_recognized() {
         let exit = SchedulerExit::parse(output).expect(name);
         assert_eq!(exit.reason, reason, "{name}");
         assert_eq!(exit.message, message, "{name}");
+    }
+}
+
+#[test]
+fn the_last_words_of_a_panic_are_its_message() {
+    for (name, output, reason, message) in [
+        (
+            "no debugfs",
+            fixture!("panic_debugfs"),
+            ExitReason::LoadFailed(LoadFailure::Tracefs),
+            "called `Result::unwrap()` on an `Err` value: No debugfs mount found",
+        ),
+        (
+            "no debugfs, with a backtrace",
+            fixture!("panic_debugfs_backtrace"),
+            ExitReason::LoadFailed(LoadFailure::Tracefs),
+            "called `Result::unwrap()` on an `Err` value: No debugfs mount found",
+        ),
+        (
+            "after a restart",
+            fixture!("panic_after_hotplug"),
+            ExitReason::Panicked(
+                "called `Result::unwrap()` on an `Err` value: EOF while parsing a value at line 1 \
+                 column 0"
+                    .to_owned(),
+            ),
+            "called `Result::unwrap()` on an `Err` value: EOF while parsing a value at line 1 \
+             column 0",
+        ),
+        (
+            "aborted",
+            fixture!("panic_abort"),
+            ExitReason::Panicked("already borrowed: BorrowMutError".to_owned()),
+            "already borrowed: BorrowMutError",
+        ),
+    ] {
+        let exit = SchedulerExit::parse(output).expect(name);
+        assert_eq!(exit.reason, reason, "{name}");
+        assert_eq!(exit.message, message, "{name}");
+        let lines = meaningful_lines(output);
+        assert!(lines.iter().any(|line| line.trim() == message), "{lines:?}");
+        let noise = |line: &&&str| line.contains("RUST_BACKTRACE") || line.contains("unknown>");
+        assert_eq!(lines.iter().find(noise), None, "{name}");
+    }
+}
+
+/// Objects are closed while the main thread unwinds.
+#[test]
+fn libbpf_after_a_panic_of_the_main_thread_is_not_the_reason() {
+    let output = "thread 'main' panicked at src/main.rs:3:5:\nno domain\n\
+                  libbpf: prog 'lab_init': failed to detach: -EBUSY\n";
+    let exit = SchedulerExit::parse(output).unwrap();
+    assert_eq!(exit.reason, ExitReason::Panicked("no domain".to_owned()));
+    assert_eq!(meaningful_lines(output).last(), Some(&"no domain"));
+    // Another thread panicked, and the process went on.
+    let output = output.replace("'main'", "'stats'");
+    let exit = SchedulerExit::parse(&output).unwrap();
+    assert_eq!(exit.reason, ExitReason::LoadFailed(LoadFailure::Busy));
+}
+
+#[test]
+fn a_panic_while_it_ends_does_not_hide_why_the_kernel_ejected_it() {
+    let output = "EXIT: runnable task stall (a[1] failed to run for 30.1s)\n\
+                  thread 'main' panicked at 'no report', src/main.rs:1:2\n";
+    let exit = SchedulerExit::parse(output).unwrap();
+    assert_eq!(exit.reason, ExitReason::Stall);
+}
+
+#[test]
+fn messages_of_panics_may_have_several_lines_or_be_quoted() {
+    for (output, message) in [
+        (
+            "thread 'main' panicked at 'no report', src/main.rs:1:2\nnote: run with \
+             `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
+            "no report",
+        ),
+        (
+            "thread 'main' (7) panicked at src/main.rs:1:2:\nassertion `left == right` failed\n  \
+             left: 1\n right: 2\nnote: run with `RUST_BACKTRACE=1` environment variable\n",
+            "assertion `left == right` failed left: 1 right: 2",
+        ),
+        (
+            "thread 'main' (7) panicked at src/main.rs:1:2:\nno topology\n\nCaused by:\n    0: \
+             no cpu\n    1: no file\n\nStack backtrace:\n   0: <unknown>\n",
+            "no topology Caused by: 0: no cpu 1: no file",
+        ),
+        ("thread 'main' panicked at src/main.rs:1:2:\n", ""),
+    ] {
+        let exit = SchedulerExit::parse(output).unwrap();
+        assert!(exit.message.starts_with(message), "{exit:?}");
+        assert_eq!(exit.reason.as_str(), "Panicked");
+        assert!(!exit.message.contains("RUST_BACKTRACE"), "{exit:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Checks of the kernel: version, configuration, BTF, JIT, lockdown, PREEMPT_RT.
+//! Checks of the kernel: version, configuration, BTF, JIT, lockdown, tracefs, PREEMPT_RT.
 
 use super::outcome::{Outcome, describe};
 use super::requirements::Requirements;
@@ -7,6 +7,7 @@ use crate::kconfig::KernelConfig;
 use crate::kernel::BpfJit;
 use crate::lockdown::Lockdown;
 use crate::snapshot::HostSnapshot;
+use crate::tracefs::TraceMounts;
 
 /// Mainline has sched_ext from here on; a distribution may have disabled it.
 const MIN_KERNEL: [u32; 3] = [6, 12, 0];
@@ -113,6 +114,27 @@ pub(super) fn lockdown(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
         Fact::Known(Lockdown::Unknown(mode)) => Outcome::skip(format!("lockdown is {mode:?}")),
         Fact::Absent => Outcome::pass("no lockdown"),
         unknown => Outcome::skip_unknown("/sys/kernel/security/lockdown", unknown),
+    }
+}
+
+pub(super) fn tracefs(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
+    match &snapshot.trace_mounts {
+        Fact::Known(TraceMounts {
+            tracefs: None,
+            debugfs: None,
+        }) => Outcome::fail(
+            "neither is mounted; some schedulers, such as scx_lavd, do not start without",
+            "run `mount -t tracefs tracefs /sys/kernel/tracing` and `mount -t debugfs debugfs \
+             /sys/kernel/debug`",
+        ),
+        Fact::Known(TraceMounts { tracefs, debugfs }) => {
+            let mounted = [("tracefs", tracefs), ("debugfs", debugfs)].map(|(name, place)| {
+                let place = place.map(|place| format!("{name} at {place}"));
+                place.unwrap_or_else(|| format!("no {name}"))
+            });
+            Outcome::pass(mounted.join(", "))
+        }
+        unknown => Outcome::skip_unknown("/proc/self/mounts", unknown),
     }
 }
 

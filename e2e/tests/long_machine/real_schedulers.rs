@@ -1,0 +1,107 @@
+//! Schedulers that people run, on a machine of their own through both drivers: each through `run`,
+//! `status`, `logs`, `switch` and `stop`, and scx_lavd where tracefs and debugfs are not mounted.
+
+use lab::{LabSpec, SchedctlHost, Scheduler};
+use serde_json::Value;
+
+use testkit::machine::{DRIVERS, Machine};
+use testkit::program::labs;
+
+/// The name of each, and how the kernel's name for it begins.
+const SCHEDULERS: [(&str, &str); 4] = [
+    ("scx_rusty", "rusty"),
+    ("scx_lavd", "lavd"),
+    ("scx_bpfland", "bpfland"),
+    ("scx_lab", "lab"),
+];
+/// scx_lavd takes over a minute on an emulated processor.
+const PATIENCE: [&str; 2] = ["--timeout", "10m"];
+const UNMOUNT: &str = "umount /sys/kernel/tracing; umount --recursive /sys/kernel/debug; \
+                       ! grep -E ' (tracefs|debugfs) ' /proc/mounts";
+
+#[test]
+fn each_runs_is_replaced_and_stops_through_both_drivers() {
+    let machine = Machine::up(&LabSpec {
+        schedulers: vec![
+            Scheduler::ScxLab,
+            Scheduler::ScxBpfland,
+            Scheduler::ScxLavd,
+            Scheduler::ScxRusty,
+        ],
+        ..SchedctlHost::spec("e2e-real-schedulers", &labs())
+    });
+    for driver in DRIVERS {
+        let next = SCHEDULERS.iter().cycle().skip(1);
+        for (old, new) in SCHEDULERS.iter().zip(next) {
+            run_replace_and_stop(&machine, driver, old, new);
+        }
+    }
+    for driver in DRIVERS {
+        without_tracefs_lavd_fails_and_the_remedy_helps(&machine, driver);
+    }
+}
+
+fn run_replace_and_stop(machine: &Machine, driver: &str, old: &(&str, &str), new: &(&str, &str)) {
+    println!("{driver}: {} and then {}", old.0, new.0);
+    let run = machine.expect(0, &[&["-d", driver, "run", old.0], &PATIENCE[..]].concat());
+    assert_eq!(run["result"], "attached", "{run:#}");
+    println!("attached after {} ms", run["attach_ms"]);
+    must_run(machine, driver, old);
+    let switch = ["-d", driver, "switch", new.0];
+    let switched = machine.expect(0, &[&switch[..], &PATIENCE].concat());
+    assert_eq!(switched["replaced"], old.0, "{switched:#}");
+    println!("replaced after a gap of {} ms", switched["gap_ms"]);
+    must_run(machine, driver, new);
+    machine.expect(0, &["-d", driver, "stop", new.0]);
+    machine.must_be_idle(driver);
+}
+
+/// The kernel, `status`, `ps` and `logs` agree, and its container sees what the machine has mounted.
+fn must_run(machine: &Machine, driver: &str, (name, ops): &(&str, &str)) {
+    assert!(machine.ops().unwrap().starts_with(ops));
+    let status = machine.expect(0, &["-d", driver, "status"]);
+    assert_eq!(status["status"], "running", "{status:#}");
+    assert_eq!(status["scheduler"]["name"], *name, "{status:#}");
+    assert_eq!(status["warnings"], Value::Array(Vec::new()), "{status:#}");
+    let ps = machine.expect(0, &["-d", driver, "ps"]);
+    assert_eq!(ps["containers"][0]["name"], *name, "{ps:#}");
+    let logs = machine.must(&["-d", driver, "logs", *name]);
+    assert!(!logs.trim().is_empty(), "{name} has said nothing");
+    let pid = &status["scheduler"]["pid"];
+    let mounts = machine.shell(&format!("cat /proc/{pid}/mounts"));
+    for mount in ["/sys/kernel/tracing tracefs ", "/sys/kernel/debug debugfs "] {
+        assert!(mounts.contains(mount), "no {mount} in {mounts}");
+    }
+}
+
+/// The commands of the remedy are run as they are printed.
+fn without_tracefs_lavd_fails_and_the_remedy_helps(machine: &Machine, driver: &str) {
+    machine.shell(UNMOUNT);
+    let check = tracefs_check(machine);
+    assert_eq!(check["status"], "fail", "{check:#}");
+    assert!(check["remediation"].is_string(), "{check:#}");
+    let run = [&["-d", driver, "run", "scx_lavd"], &PATIENCE[..]].concat();
+    let error = &machine.expect(4, &run)["error"];
+    println!("{error:#}");
+    assert_eq!(error["reason"], "LoadFailedTracefs", "{error:#}");
+    let last_lines = error["last_lines"].as_array().unwrap();
+    let last_line = last_lines.last().unwrap().as_str().unwrap();
+    assert!(last_line.contains("No debugfs mount found"), "{error:#}");
+    machine.must_be_idle(driver);
+    let remedy = error["remedy"].as_str().unwrap();
+    let commands = remedy.split('`').filter(|part| part.starts_with("mount "));
+    let commands = commands.collect::<Vec<_>>();
+    assert_eq!(commands.len(), 2, "{remedy}");
+    machine.shell(&commands.join(" && "));
+    assert_eq!(tracefs_check(machine)["status"], "pass");
+    machine.expect(0, &run);
+    machine.expect(0, &["-d", driver, "stop", "scx_lavd"]);
+    machine.must_be_idle(driver);
+}
+
+fn tracefs_check(machine: &Machine) -> Value {
+    let document = machine.expect(0, &["doctor"]);
+    let checks = document["checks"].as_array().unwrap();
+    let mut found = checks.iter().filter(|one| one["id"] == "kernel.tracefs");
+    found.next().unwrap().clone()
+}
