@@ -132,7 +132,10 @@ async fn check<D: Driver>(
     }
     match end_trial(executor, &trial).await {
         Ok(TrialEnd::NotRestored(cause)) | Err(cause) => {
-            trial.with_failure(&cause).save(executor.state)?;
+            // Without the note, as on a full disk, it is still tried again.
+            if let Err(error) = trial.with_failure(&cause).save(executor.state) {
+                tracing::warn!("{}", error_text::one_line(&error));
+            }
             Err(cause)
         }
         Ok(end) => {
