@@ -6,5 +6,6 @@
 mod boot_machine;
 mod edited_unit;
 mod network;
+mod power_cut_after_enable;
 mod restarts;
 mod thirty_boots;

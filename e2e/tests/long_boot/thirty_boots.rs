@@ -59,7 +59,7 @@ fn boots() -> Vec<Boot> {
 }
 
 #[derive(Debug)]
-enum Outcome {
+pub(crate) enum Outcome {
     /// The kernel's uptime when it had attached the scheduler.
     Attached(Duration),
     /// Not attached, and what schedctl or systemd says.
@@ -176,7 +176,7 @@ fn enable_for(machine: &BootMachine, driver: &str) {
     machine.shell("sync");
 }
 
-fn await_boot(machine: &BootMachine, last: Option<&str>) -> String {
+pub(crate) fn await_boot(machine: &BootMachine, last: Option<&str>) -> String {
     eventually("the machine boots", TIMEOUT, || {
         machine.boot_id().filter(|id| Some(id.as_str()) != last)
     })
@@ -184,7 +184,7 @@ fn await_boot(machine: &BootMachine, last: Option<&str>) -> String {
 
 /// Waits for the scheduler, and for a registry that does not answer as long as for one that does:
 /// the unit may be tried again.
-fn await_outcome(machine: &BootMachine, network: Network) -> Outcome {
+pub(crate) fn await_outcome(machine: &BootMachine, network: Network) -> Outcome {
     let began = Instant::now();
     let mut failed = None;
     while began.elapsed() < TIMEOUT {

@@ -1,9 +1,9 @@
 //! `schedctl enable` and `schedctl disable`: which scheduler starts at boot. The image is verified
 //! and pulled here, so that systemd's `schedctl run --enabled` needs no registry.
 
-use std::fs;
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
@@ -146,6 +146,7 @@ fn enable_only(unit: &str, root: &HostRoot) -> anyhow::Result<Vec<String>> {
     others.retain(|name| name != unit);
     disable_units(&others, root)?;
     systemctl(root, "enable", &[unit.to_owned()])?;
+    sync_links(root)?;
     reload(root)?;
     Ok(others)
 }
@@ -154,6 +155,7 @@ fn enable_only(unit: &str, root: &HostRoot) -> anyhow::Result<Vec<String>> {
 fn disable_all(root: &HostRoot) -> anyhow::Result<Vec<String>> {
     let all = enabled(root)?;
     disable_units(&all, root)?;
+    sync_links(root)?;
     reload(root)?;
     Ok(all)
 }
@@ -252,10 +254,33 @@ fn install_unit(root: &HostRoot) -> anyhow::Result<Option<String>> {
         program.chars().all(safe),
         "{program:?} cannot be used in a systemd unit: install schedctl as /usr/bin/schedctl"
     );
-    fs::write(&path, systemd_unit::unit(program)).with_context(|| {
+    write_unit(&path, &systemd_unit::unit(program)).with_context(|| {
         format!("cannot write {ADMIN_UNITS}/{TEMPLATE}: run this command as root")
     })?;
     Ok(None)
+}
+
+/// Atomic, also when the power is cut: systemd takes an empty unit for a masked one, and `is_edited`
+/// would leave it alone.
+fn write_unit(path: &Path, text: &str) -> io::Result<()> {
+    let draft = path.with_extension("new");
+    let mut file = File::create(&draft)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&draft, path)
+}
+
+/// Writes the links that systemctl made or removed to the disk.
+fn sync_links(root: &HostRoot) -> anyhow::Result<()> {
+    for folder in [ADMIN_UNITS, WANTS_DIR] {
+        match File::open(root.path(folder)).and_then(|folder| folder.sync_all()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).context(format!("cannot write {folder}"));
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
 }
 
 fn systemctl(root: &HostRoot, verb: &str, units: &[String]) -> anyhow::Result<()> {
