@@ -79,7 +79,8 @@ pub(crate) fn globals(words: &[String]) -> Option<Global> {
             Some((name, _)) if names.contains(&name) => argv.push(word),
             _ if word == "--" => break,
             _ if word == "-d" || names.contains(&name) => {
-                argv.extend([Some(word), rest.next()].into_iter().flatten());
+                // Without a value it is what is completed.
+                argv.extend(rest.next().into_iter().flat_map(|value| [word, value]));
             }
             _ => {}
         }

@@ -109,10 +109,10 @@ impl<D: Driver> ImageCheck<'_, D> {
         let Some(trusted) = self.offline(PullPolicy::Never, &policy, printer).await? else {
             return Err(error);
         };
-        check_needs(Needs::OfAnyImage).await?;
         if let Trusted::Kept(kept) = &trusted {
             printer.warn(instead_of_registry(kept, &error));
         }
+        check_needs(Needs::OfAnyImage).await?;
         Ok(trusted)
     }
 

@@ -12,10 +12,18 @@ use crate::{Fixture, Output, run};
 
 const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
+/// With all the labels of schedctl, which name the container and its image.
 fn container() -> Value {
+    let (name, hash) = ("schedkit-scx_one-0000000a", "0a0a");
     json!({
-        "Id": ID, "Names": ["schedkit-scx_one-0000000a"], "Image": "a.example/one:1.0",
-        "Labels": {"provider": "schedkit", "io.schedkit.scheduler": "scx_one"},
+        "Id": ID, "Names": [name], "Image": "a.example/one:1.0", "ImageID": hash,
+        "Labels": {
+            "provider": "schedkit", "io.schedkit.scheduler": "scx_one",
+            "io.schedkit.container": name, "io.schedkit.image-hash": hash,
+            "io.schedkit.reference": "a.example/one:1.0", "io.schedkit.image": "",
+            "io.schedkit.args": "[]", "io.schedkit.signer": "", "io.schedkit.policy": "",
+            "io.schedkit.waiver": "--allow-unsigned",
+        },
         "State": "running", "Pid": 77,
     })
 }
@@ -150,7 +158,7 @@ fn prune_removes_only_what_schedctl_pulled_and_nobody_uses() {
 
 /// The words that bash offers for the last word of a line.
 fn offered(fixture: &Fixture, line: &str) -> Vec<String> {
-    let script = fixture.run("completion bash").out;
+    let script = Fixture::new().run("completion bash").out;
     let words: Vec<&str> = line.split(' ').collect();
     let program = format!(
         "{script}\nCOMP_WORDS=({})\nCOMP_CWORD={}\n_schedctl {} '' ''\n\
