@@ -6,12 +6,9 @@
 //!        └─ else, or if that fails ─▶ a process in a session of its own; /run/schedctl/guard.log
 //! ```
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::io::Errno;
@@ -19,6 +16,7 @@ use schedkit_core::sanitize;
 use schedkit_host::HostRoot;
 
 use crate::runtimes::{Endpoint, driver_name};
+use crate::service_manager::ServiceManager;
 use crate::state_dir::StateDir;
 use crate::trial::Trial;
 
@@ -98,7 +96,8 @@ impl GuardCommand<'_> {
 /// watches.
 pub(crate) fn report_ready() -> io::Result<()> {
     if let Some(socket) = std::env::var_os(NOTIFY_SOCKET) {
-        return notify(&socket);
+        ServiceManager::at(Some(socket)).ready("watching the trial");
+        return Ok(());
     }
     match rustix::process::setsid() {
         // It leads one already.
@@ -108,16 +107,6 @@ pub(crate) fn report_ready() -> io::Result<()> {
     // The parent may have been killed; the guard goes on.
     let _ = io::stdout().write_all(READY);
     let _ = io::stdout().flush();
-    Ok(())
-}
-
-/// See sd_notify(3): a name that begins with `@` is abstract.
-fn notify(socket: &OsStr) -> io::Result<()> {
-    let address = match socket.as_bytes().strip_prefix(b"@") {
-        Some(name) => SocketAddr::from_abstract_name(name)?,
-        None => SocketAddr::from_pathname(PathBuf::from(socket))?,
-    };
-    UnixDatagram::unbound()?.send_to_addr(b"READY=1", &address)?;
     Ok(())
 }
 
@@ -212,16 +201,5 @@ mod tests {
         ] {
             assert!(options.iter().any(|one| one == expected), "{options:?}");
         }
-    }
-
-    #[test]
-    fn systemd_is_told_when_the_guard_watches() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("notify");
-        let socket = UnixDatagram::bind(&path).unwrap();
-        notify(path.as_os_str()).unwrap();
-        let mut buffer = [0; 64];
-        let length = socket.recv(&mut buffer).unwrap();
-        assert_eq!(&buffer[..length], b"READY=1");
     }
 }

@@ -1,5 +1,6 @@
 //! Tells systemd how a start goes, for units with `Type=notify`; see sd_notify(3). Without a
-//! service manager every method does nothing. Called by `run --attach` only: one process notifies.
+//! service manager every method does nothing. Called by `run --attach` and by the guard of a trial:
+//! one process of a unit notifies.
 
 use std::ffi::OsString;
 use std::io;

@@ -40,7 +40,6 @@ use schedkit_image::signature::Trusted;
 pub use self::client::Timeouts;
 
 use self::client::{ApiClient, ApiRequest};
-use self::output::LineTimes;
 use self::target::Target;
 use crate::container::{Container, ContainerId, ExitCode};
 use crate::driver::{After, Driver, DriverError, OutputChunk, PullProgress, Pulled, Until};
@@ -151,8 +150,7 @@ impl Driver for Podman {
         until: Until,
         on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
-        self.read_output(id, until, LineTimes::Hidden, on_output)
-            .await
+        self.plain_output(id, until, on_output).await
     }
 
     async fn end(

@@ -22,7 +22,7 @@ const INSPECT_DELAY: Duration = Duration::from_millis(50);
 
 /// Whether Podman writes the time of each line before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LineTimes {
+enum LineTimes {
     Hidden,
     Shown,
 }
@@ -40,8 +40,19 @@ impl TimedOutput for Podman {
 }
 
 impl Podman {
+    /// As the scheduler wrote it.
+    pub(super) async fn plain_output(
+        &self,
+        id: &ContainerId,
+        until: Until,
+        on_output: &mut dyn FnMut(OutputChunk<'_>),
+    ) -> Result<Option<ExitCode>, DriverError> {
+        self.read_output(id, until, LineTimes::Hidden, on_output)
+            .await
+    }
+
     /// Passes on the output since the latest start: Podman's log has that of all starts.
-    pub(super) async fn read_output(
+    async fn read_output(
         &self,
         id: &ContainerId,
         until: Until,
