@@ -5,7 +5,7 @@
 //! image. No image can contain the name that its container will get by chance, or its own hash.
 //!
 //! ```text
-//! label provider │ all our labels; they repeat      │ named like a container │
+//! label provider │ labels of ours repeat            │ named like a container │
 //! =schedkit      │ the container's name and the     │ of ours, or like its   │
 //!                │ image's hash as the runtime      │ image, or the hash is  │
 //!                │ records them                     │ repeated in a label    │
@@ -59,7 +59,7 @@ impl Described<'_> {
         }
         let names_image = self.image_hash.is_some() && self.label(record::HASH) == self.image_hash;
         let names_itself = self.label(record::CONTAINER) == Some(self.name);
-        if names_image && names_itself && self.has_our_name() && record::is_complete(self.labels) {
+        if names_image && names_itself && self.has_our_name() {
             return Some(Ownership::Ours);
         }
         let alike = names_image || self.name.starts_with(NAME_PREFIX) || self.is_named_like_image();
@@ -127,11 +127,15 @@ mod tests {
             ..other_image
         };
         assert_eq!(no_hash.ownership(), Some(Ownership::Unproven));
-        for key in ours().keys() {
+        for key in [PROVIDER.0, record::CONTAINER, record::HASH] {
             let mut labels = ours();
             labels.remove(key);
             assert_ne!(of(NAME, &labels), Some(Ownership::Ours), "{key}");
         }
+        // containerd does not store labels without a value.
+        let mut stored = ours();
+        stored.retain(|_, value| !value.is_empty());
+        assert_eq!(of(NAME, &stored), Some(Ownership::Ours));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! The label `provider=schedkit` is part of the interface; the others are internal. All are written for
 //! every container, an empty one where there is no value: Podman gives a container the labels of its
-//! image, and a label that was not written would be the image's. Empty means absent.
+//! image, and a label that was not written would be the image's. Empty means absent; containerd does
+//! not store empty ones.
 //!
 //! Labels are read only where [`crate::ownership`] says that a container is ours.
 
@@ -29,9 +30,6 @@ pub(crate) const CONTAINER: &str = "io.schedkit.container";
 pub(crate) const HASH: &str = "io.schedkit.image-hash";
 /// What all our labels but the first begin with.
 const PREFIX: &str = "io.schedkit.";
-const ALL: [&str; 10] = [
-    PROVIDER.0, CONTAINER, HASH, SCHEDULER, REFERENCE, IMAGE, ARGS, SIGNER, POLICY, WAIVER,
-];
 /// containerd refuses labels of more than 4096 bytes.
 const MAX_SIGNER: usize = 1000;
 
@@ -59,11 +57,6 @@ pub enum Trust {
     },
     /// Verification was waived, for this reason.
     Waived(String),
-}
-
-/// Whether it has all our labels: they are always written together.
-pub(crate) fn is_complete(labels: &BTreeMap<String, String>) -> bool {
-    ALL.iter().all(|key| labels.contains_key(*key))
 }
 
 /// Whether only schedctl may set this label.
@@ -132,6 +125,10 @@ pub(crate) mod tests {
     use schedkit_image::signature::waive;
 
     use super::*;
+
+    const ALL: [&str; 10] = [
+        PROVIDER.0, CONTAINER, HASH, SCHEDULER, REFERENCE, IMAGE, ARGS, SIGNER, POLICY, WAIVER,
+    ];
 
     fn pinned() -> PinnedRef {
         let digest = format!("sha256:{:064}", 7);
