@@ -64,7 +64,7 @@ fn what_was_verified_before_starts_without_its_registry() {
     let not_stored = fixture.run(&args);
     assert!(not_stored.err.contains(NOT_VERIFIED), "{}", not_stored.err);
     // The same file with another key is another policy.
-    registry.trusting(STRANGER);
+    fixture.write("key.pem", STRANGER);
     let other = run("--pull never");
     assert_eq!(other.code, 1, "{}", other.err);
     assert!(other.err.contains(NOT_VERIFIED), "{}", other.err);
