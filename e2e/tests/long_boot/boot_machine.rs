@@ -62,7 +62,7 @@ pub(crate) fn boot_machine() -> MutexGuard<'static, BootMachine> {
     let machine = MACHINE.get_or_init(|| {
         let spec = LabSpec {
             init: Init::Systemd,
-            // With two, one in some ten boots ended with a failed assertion of QEMU's.
+            // With two, an assertion of QEMU's (iotlb_to_section) failed in one of six boots.
             processors: 1,
             ..SchedctlHost::spec("e2e-boot", &labs())
         };
