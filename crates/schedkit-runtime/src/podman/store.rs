@@ -61,10 +61,12 @@ fn entry(listed: Listed) -> ImageEntry {
         size,
         containers,
     } = listed;
-    let (tags, names) = (
+    let (mut tags, names) = (
         repo_tags.unwrap_or_default(),
         repo_digests.unwrap_or_default(),
     );
+    // Podman 4 lists the name of an image that was pulled by digest here, too.
+    tags.retain(|tag| !tag.contains('@'));
     let digests = names.iter().filter_map(|name| name.split_once('@'));
     ImageEntry {
         id,
@@ -87,6 +89,7 @@ mod tests {
     #[test]
     fn a_tag_shows_that_others_use_the_image() {
         let list = r#"[
+            {"Id": "0", "RepoTags": ["a.b/c@sha256:12"], "RepoDigests": ["a.b/c@sha256:12"]},
             {"Id": "1", "RepoTags": null, "RepoDigests": ["a.b/c@sha256:12"], "Created": 1700000000,
              "Size": 5, "Containers": 2},
             {"Id": "2", "RepoTags": ["a.b/c:1"], "RepoDigests": ["a.b/c@sha256:34"]},
@@ -95,11 +98,12 @@ mod tests {
         let images = parse(list).unwrap();
         let owners: Vec<_> = images.iter().map(|image| image.owner).collect();
         let (unknown, other) = (ImageOwner::Unknown, ImageOwner::Other);
-        assert_eq!(owners, [unknown, other, unknown]);
-        assert_eq!(images[0].digests, ["sha256:12"]);
-        assert_eq!((images[0].size, images[0].containers), (Some(5), 2));
-        assert_eq!(images[1].names, ["a.b/c:1", "a.b/c@sha256:34"]);
-        assert_eq!(images[2].containers, 0);
+        assert_eq!(owners, [unknown, unknown, other, unknown]);
+        assert_eq!(images[0].names, ["a.b/c@sha256:12"]);
+        assert_eq!(images[1].digests, ["sha256:12"]);
+        assert_eq!((images[1].size, images[1].containers), (Some(5), 2));
+        assert_eq!(images[2].names, ["a.b/c:1", "a.b/c@sha256:34"]);
+        assert_eq!(images[3].containers, 0);
         assert!(parse("{}").is_err());
     }
 }
