@@ -29,13 +29,12 @@ fn an_ejected_scheduler_is_started_again_and_a_stopped_one_is_not() {
     let machine = boot_machine();
     for driver in testkit::machine::DRIVERS {
         machine.use_driver(driver);
-        machine.enable();
+        let faulty = ["--fault", "scx-error", "--after", "30s"];
+        machine.expect(0, &[&["enable", "scx_lab", "--"][..], &faulty].concat());
         start(&machine);
         machine.await_ops("lab");
         machine.await_unit("the unit is active", |unit| unit.active == "active");
         let attached = machine.enable_seq();
-        // As an administrator detaches it.
-        machine.shell("echo S >/proc/sysrq-trigger");
         machine.until("it is attached again", || {
             machine.enable_seq() > attached && machine.ops().is_some()
         });
