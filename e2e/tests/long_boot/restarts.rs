@@ -55,12 +55,12 @@ fn what_the_policy_refuses_is_not_tried_again() {
     let machine = boot_machine();
     machine.enable();
     machine.shell(
-        "cp /etc/schedctl/keys/lab.pem /root/lab.pem
+        "cp /etc/schedctl/keys/lab.pem /etc/schedctl/lab.pem
          openssl ecparam -name prime256v1 -genkey -noout | openssl ec -pubout -out /etc/schedctl/keys/lab.pem",
     );
     start(&machine);
     must_stay_down(&machine, "3");
-    machine.shell("mv /root/lab.pem /etc/schedctl/keys/lab.pem");
+    machine.shell("mv /etc/schedctl/lab.pem /etc/schedctl/keys/lab.pem");
 }
 
 #[test]
