@@ -75,6 +75,7 @@ impl ContainerdFixture {
         let settings = containerd::ContainerdConfig {
             socket: daemon.socket(),
             log_folder: daemon.path("logs"),
+            log_writer: crate::program::schedctl(),
             ..containerd::ContainerdConfig::default()
         };
         let driver = Containerd::new(settings, client(registry().address()));

@@ -5,8 +5,9 @@ use std::ffi::OsString;
 
 use anyhow::Context;
 use clap::Parser;
-use schedctl_args::args::{Args, Command, Complete};
+use schedctl_args::args::{Args, Command, Complete, Format};
 use schedkit_host::HostRoot;
+use schedkit_runtime::containerd::LogToWrite;
 
 use crate::cmd;
 use crate::completion;
@@ -19,6 +20,10 @@ use crate::settings::config_file::ConfigFile;
 use crate::settings::environment::Environment;
 
 pub(crate) fn run(argv: &[OsString]) -> Exit {
+    // Without settings: the output of a scheduler must be read whatever they say.
+    if let Some(log) = LogToWrite::requested(argv) {
+        return write(&log);
+    }
     let args = match Args::try_parse_from(argv) {
         Ok(args) => args,
         Err(error) => return usage::print(&error, argv),
@@ -30,6 +35,14 @@ pub(crate) fn run(argv: &[OsString]) -> Exit {
     request(args)
         .and_then(|request| perform(&request, &mut printer))
         .unwrap_or_else(|error| printer.error(&error))
+}
+
+fn write(log: &LogToWrite) -> Exit {
+    let written = log
+        .write()
+        .context("the log of a scheduler cannot be written");
+    let printer = Printer::new(Format::Text);
+    written.map_or_else(|error| printer.error(&error), |()| Exit::Ok)
 }
 
 /// Uses the options of the line that is completed. A shell gets no error.

@@ -6,6 +6,7 @@
 //!    ├─▶ unpack.rs  snapshots               │                              │      │
 //!    └─▶ lease.rs ──────────────────────────┴────────▶ session.rs ◀────────┴──────┘
 //!                                                       └─▶ call_error.rs
+//! containerd's shim ─▶ log_writer.rs (a process of its own) ─▶ log.rs
 //! ```
 //!
 //! containerd does not use registries, write logs or restart containers: its clients do. Our objects
@@ -24,6 +25,7 @@ mod kubernetes;
 mod lease;
 mod listing;
 mod log;
+mod log_writer;
 mod parts;
 mod pull;
 mod random;
@@ -47,15 +49,16 @@ use tokio::sync::OnceCell;
 use tonic::transport::Channel;
 
 pub use self::kubernetes::{PodContainer, PodContainerQuery, PodName, pod_containers};
+pub use self::log_writer::LogToWrite;
 pub use self::session::ContainerdVersion;
 
-use self::log::Log;
+use self::log::{LineTimes, Log};
 use self::pull::Pull;
 use self::session::{NAMESPACE, Session};
 use self::task::Task;
 use crate::container::{Container, ContainerId, ExitCode};
 use crate::driver::{
-    After, Driver, DriverError, OutputChunk, PullProgress, Pulled, Runtime, TimedOutput, Until,
+    After, Driver, DriverError, OutputChunk, PullProgress, Pulled, TimedOutput, Until,
 };
 use crate::launch::Launch;
 
@@ -64,6 +67,8 @@ pub struct ContainerdConfig {
     pub socket: PathBuf,
     /// For the output of schedulers.
     pub log_folder: PathBuf,
+    /// The program that writes it: it calls [`LogToWrite::write`].
+    pub log_writer: PathBuf,
     /// For all layers of an image together.
     pub max_image_bytes: u64,
 }
@@ -80,6 +85,7 @@ impl Default for ContainerdConfig {
         Self {
             socket: "/run/containerd/containerd.sock".into(),
             log_folder: "/var/log/schedctl".into(),
+            log_writer: log_writer::this_program(),
             max_image_bytes: 64 << 30,
         }
     }
@@ -113,9 +119,14 @@ impl Containerd {
         Ok(Session::new(channel, NAMESPACE, attempt))
     }
 
-    fn task<'a>(&self, session: &'a Session, id: &'a ContainerId) -> Task<'a> {
+    fn task<'a>(&'a self, session: &'a Session, id: &'a ContainerId) -> Task<'a> {
         let log = Log::of(&self.config.log_folder, id.as_str());
-        Task { session, id, log }
+        Task {
+            session,
+            id,
+            log,
+            log_writer: &self.config.log_writer,
+        }
     }
 }
 
@@ -173,7 +184,7 @@ impl Driver for Containerd {
     ) -> Result<Option<ExitCode>, DriverError> {
         let session = self.session(format!("read the output of {id}")).await?;
         let task = self.task(&session, id);
-        task.output(until, Path::new("/proc"), on_output).await
+        task.output(until, LineTimes::Hidden, on_output).await
     }
 
     async fn end(
@@ -188,18 +199,15 @@ impl Driver for Containerd {
 }
 
 impl TimedOutput for Containerd {
-    /// The shim writes the output to a file as it is, without times.
     async fn timed_output(
         &self,
         id: &ContainerId,
-        _: Until,
-        _: &mut dyn FnMut(OutputChunk<'_>),
+        until: Until,
+        on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
-        Err(DriverError::Refused {
-            runtime: Runtime::Containerd,
-            attempt: format!("show the output of {id} with times"),
-            message: "its logs have no times: `schedctl logs --tail N` shows the last lines"
-                .to_owned(),
-        })
+        let attempt = format!("show the output of {id} with times");
+        let session = self.session(attempt).await?;
+        let task = self.task(&session, id);
+        task.output(until, LineTimes::Shown, on_output).await
     }
 }

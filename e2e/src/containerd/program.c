@@ -36,7 +36,15 @@ int main(int count, char **words) {
 		} else if (!strcmp(words[i], "flood"))
 			for (int line = 0; line < 100000; line++)
 				printf("line %d\n", line);
-		else if (!strcmp(words[i], "exit") && i + 1 < count)
+		else if (!strcmp(words[i], "stretch") && i + 1 < count) {
+			for (long left = atol(words[++i]) << 20; left > 0; left--)
+				putchar('x');
+			putchar('\n');
+		} else if (!strcmp(words[i], "await") && i + 1 < count) {
+			struct stat found;
+			for (i++; stat(words[i], &found);)
+				usleep(10000);
+		} else if (!strcmp(words[i], "exit") && i + 1 < count)
 			return atoi(words[++i]);
 		else if (!strcmp(words[i], "gently"))
 			signal(SIGTERM, gently);

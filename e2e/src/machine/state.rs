@@ -11,7 +11,7 @@ pub(super) const RUNTIME_PROCESSES: &str =
 /// One line for everything that is not as it was after boot. A process may take a moment to end
 /// after its container. Reads files where it can: a start of podman or ctr takes long there.
 const LEFTOVERS: &str = r#"
-processes() { pgrep -a -x 'conmon|containerd-shim.*|runc.*|crun.*|scx_.*|schedctl'; }
+processes() { pgrep -a -x 'conmon|containerd-shim.*|runc.*|crun.*|scx_.*|schedctl.*'; }
 for _ in $(seq 50); do processes >/dev/null || break; sleep 0.1; done
 processes | sed 's/^/process /'
 grep -vx disabled /sys/kernel/sched_ext/state | sed 's/^/sched_ext is /'

@@ -6,6 +6,7 @@
 mod end;
 mod failed_pulls;
 mod labels;
+mod logs;
 mod pull;
 mod run;
 mod sockets;

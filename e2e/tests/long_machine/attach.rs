@@ -1,5 +1,4 @@
-//! `pull`, `logs --follow` and `run --attach` through both drivers. containerd keeps both streams in
-//! one file, so only the text is compared and not the stream.
+//! `pull`, `logs --follow` and `run --attach` through both drivers.
 
 use testkit::machine::{DRIVERS, Machine, machine_with_bpfland};
 use testkit::schema;

@@ -1,5 +1,4 @@
-//! `run --attach`: it shows the scheduler's output and ends with its exit code. containerd keeps
-//! both streams in one file, so only the text is compared and not the stream.
+//! `run --attach`: it shows the scheduler's output and ends with its exit code.
 
 use testkit::machine::machine;
 

@@ -19,6 +19,14 @@ fn run_returns_when_the_kernel_has_it_and_stop_when_the_kernel_let_go() {
         assert_eq!(ps["containers"][0]["container_id"], run["container_id"]);
         let logs = machine.must(&["-d", driver, "logs"]);
         assert!(logs.contains("lab: attached as"), "{logs}");
+        let timed = ["logs", "--timestamps", "--since", "1h", "--tail", "3"];
+        let timed = machine.must(&[&["-d", driver], &timed[..]].concat());
+        assert!(timed.lines().count() > 0, "{driver}");
+        for line in timed.lines() {
+            let time = line.split(' ').next().unwrap_or_default();
+            let is_time = time.parse::<jiff::Timestamp>().is_ok();
+            assert!(is_time, "{driver}: {timed}");
+        }
         machine.must(&["-d", driver, "stop", "scx_lab"]);
         assert_eq!((machine.ops(), machine.containers()), (None, 0));
         let gone = machine.expect(0, &["-d", driver, "stop", "scx_lab"]);

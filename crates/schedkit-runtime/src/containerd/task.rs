@@ -14,12 +14,13 @@ use super::api::tasks::{
 };
 use super::call_error::{CallError, CallErrorKind, CallResult};
 use super::listing::exit_code;
-use super::log::Log;
+use super::log::{LineTimes, Log, LogReader};
+use super::log_writer;
 use super::session::Session;
 use super::shim;
 use super::unpack;
 use crate::container::{ContainerId, ExitCode};
-use crate::driver::{After, DriverError, OutputChunk, OutputStream, Runtime, Until};
+use crate::driver::{After, DriverError, OutputChunk, Runtime, Until};
 use crate::stop_signal::StopSignal;
 
 const SIGKILL: u32 = 9;
@@ -28,7 +29,7 @@ pub(super) const STOP_SIGNAL: &str = "io.containerd.image.config.stop-signal";
 /// For a process to exit after SIGKILL; one that waits for a disk takes longer.
 const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// For the shim to write the final output of a process that has exited.
+/// For the log writer to write the final output of a process that has exited.
 const FINAL_OUTPUT: Duration = Duration::from_secs(2);
 /// For one call that waits for an exit; it is repeated.
 const WAIT_CALL: Duration = Duration::from_secs(3600);
@@ -42,6 +43,8 @@ pub(super) struct Task<'a> {
     pub(super) session: &'a Session,
     pub(super) id: &'a ContainerId,
     pub(super) log: Log,
+    /// The program that writes the log.
+    pub(super) log_writer: &'a Path,
 }
 
 impl Task<'_> {
@@ -81,14 +84,22 @@ impl Task<'_> {
         };
         let mut snapshots = self.session.snapshots();
         let rootfs = self.session.call(snapshots.mounts(request)).await?.mounts;
+        let output = log_writer::address(self.log_writer, self.log.path());
         let request = CreateTaskRequest {
             container_id: self.id.to_string(),
             rootfs,
-            stdout: self.log.stdout_path(),
-            stderr: self.log.stderr_path(),
+            stdout: output.clone(),
+            stderr: output,
         };
         let mut tasks = self.session.tasks();
         self.session.call(tasks.create(request)).await?;
+        if !self.log.is_written() {
+            // Its output would stop it.
+            self.delete_task().await?;
+            let program = self.log_writer.display();
+            let message = format!("{program}, which writes its log, ended at once");
+            return Err(self.session.refused(message));
+        }
         Ok(Status::Created)
     }
 
@@ -96,49 +107,64 @@ impl Task<'_> {
     pub(super) async fn output(
         &self,
         until: Until,
-        proc: &Path,
+        times: LineTimes,
         on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
-        let mut on_output = |bytes: &[u8]| {
-            let stream = OutputStream::Stdout;
-            on_output(OutputChunk { stream, bytes });
-        };
         self.container().await?.ok_or_else(|| self.no_container())?;
+        let mut reader = self.log.reader(times);
+        if times == LineTimes::Shown
+            && !reader.has_times().map_err(|error| self.log.failed(error))?
+        {
+            let message = "an older schedctl started it, and its log has no times";
+            return Err(self.session.refused(message.to_owned()));
+        }
         let Some(process) = self.process().await? else {
-            self.log.read(0, &mut on_output)?;
+            self.read(&mut reader, on_output)?;
             return Ok(None);
         };
         let ended = process.status() == Status::Stopped;
-        let mut offset = 0;
         let code = match (ended, until) {
             (true, _) => Some(exit_code(process.exit_status)),
             (false, Until::Now) => {
-                self.log.read(offset, &mut on_output)?;
+                self.read(&mut reader, on_output)?;
                 return Ok(None);
             }
-            (false, Until::Exit) => self.follow(&mut offset, &mut on_output).await?,
+            (false, Until::Exit) => self.follow(&mut reader, on_output).await?,
         };
         let end = Instant::now() + FINAL_OUTPUT;
-        while self.log.is_written(proc) && Instant::now() < end {
-            offset = self.log.read(offset, &mut on_output)?;
+        while self.log.is_written() && Instant::now() < end {
+            self.read(&mut reader, on_output)?;
             sleep(POLL_INTERVAL).await;
         }
-        self.log.read(offset, &mut on_output)?;
+        self.read(&mut reader, on_output)?;
         Ok(code)
+    }
+
+    /// Whether there was anything to read.
+    fn read(
+        &self,
+        reader: &mut LogReader,
+        on_output: &mut dyn FnMut(OutputChunk<'_>),
+    ) -> Result<bool, DriverError> {
+        let found = reader.read(on_output);
+        found.map_err(|error| self.log.failed(error))
     }
 
     async fn follow(
         &self,
-        offset: &mut u64,
-        on_output: &mut dyn FnMut(&[u8]),
+        reader: &mut LogReader,
+        on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
         loop {
             let exit = self.exit(WAIT_CALL);
             tokio::pin!(exit);
             let exited = loop {
-                *offset = self.log.read(*offset, on_output)?;
-                self.log.limit(*offset)?;
-                if let Ok(exited) = timeout(POLL_INTERVAL, &mut exit).await {
+                // While there is more, it is read at once: the log writer keeps only so much.
+                let pause = match self.read(reader, on_output)? {
+                    true => Duration::ZERO,
+                    false => POLL_INTERVAL,
+                };
+                if let Ok(exited) = timeout(pause, &mut exit).await {
                     break exited;
                 }
             };
