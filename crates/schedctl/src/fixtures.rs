@@ -1,5 +1,7 @@
 //! Values that the unit tests of several files share.
 
+pub(crate) mod fake_runtime;
+
 use std::time::Duration;
 
 use schedkit_core::{ImageRef, PinnedRef};
