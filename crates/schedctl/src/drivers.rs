@@ -8,7 +8,8 @@ use schedkit_image::signature::Trusted;
 use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{
     After, Container, ContainerId, Containerd, Driver, DriverError, ExitCode, ImageEntry,
-    ImageStore, Launch, OutputChunk, Podman, PullProgress, Pulled, TimedOutput, Until, containerd,
+    ImageInStore, ImageStore, Launch, OutputChunk, Podman, PullProgress, Pulled, TimedOutput,
+    Until, containerd,
 };
 
 use crate::runtimes::Endpoint;
@@ -64,10 +65,10 @@ impl Driver for AnyDriver {
         }
     }
 
-    async fn has_image(&self, image: &PinnedRef) -> Result<bool, DriverError> {
+    async fn stored_image(&self, image: &PinnedRef) -> Result<Option<ImageInStore>, DriverError> {
         match self {
-            Self::Podman(driver) => driver.has_image(image).await,
-            Self::Containerd(driver) => driver.has_image(image).await,
+            Self::Podman(driver) => driver.stored_image(image).await,
+            Self::Containerd(driver) => driver.stored_image(image).await,
         }
     }
 

@@ -19,6 +19,7 @@ use config::Config;
 const MAX_CONFIG_BYTES: usize = 1024 * 1024;
 const MAX_FIELD_CHARACTERS: usize = 2000;
 const MAX_PLATFORMS: usize = 64;
+const KERNEL_MIN_VERSION: &str = "org.schedkit.scheduler.kernel.min-version";
 
 /// What an image claims about itself. A missing value is `None`, never an empty text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +58,11 @@ pub struct Labels {
     pub vendor: Option<String>,
     /// `org.schedkit.scheduler.kernel.min-version`.
     pub kernel_min_version: Option<String>,
+}
+
+/// The minimum kernel among labels that a runtime has stored.
+pub fn kernel_min_version(labels: &BTreeMap<String, String>) -> Option<String> {
+    labels.get(KERNEL_MIN_VERSION).and_then(|text| field(text))
 }
 
 /// Why an image could not be described.
@@ -221,7 +227,7 @@ fn describe(
             authors: standard("authors"),
             licenses: standard("licenses"),
             vendor: standard("vendor"),
-            kernel_min_version: label("org.schedkit.scheduler.kernel.min-version"),
+            kernel_min_version: label(KERNEL_MIN_VERSION),
         },
         architecture,
         os,

@@ -58,7 +58,7 @@ use self::session::{NAMESPACE, Session};
 use self::task::Task;
 use crate::container::{Container, ContainerId, ExitCode};
 use crate::driver::{
-    After, Driver, DriverError, OutputChunk, PullProgress, Pulled, TimedOutput, Until,
+    After, Driver, DriverError, ImageInStore, OutputChunk, PullProgress, Pulled, TimedOutput, Until,
 };
 use crate::launch::Launch;
 
@@ -147,10 +147,11 @@ impl Driver for Containerd {
         pull.run(progress).await
     }
 
-    async fn has_image(&self, image: &PinnedRef) -> Result<bool, DriverError> {
+    async fn stored_image(&self, image: &PinnedRef) -> Result<Option<ImageInStore>, DriverError> {
         let session = self.session(format!("look for {image}")).await?;
         let snapshotter = snapshotter::choose(&session).await?;
-        Ok(store::find(&session, image, snapshotter).await?.is_some())
+        let parts = store::find(&session, image, snapshotter).await?;
+        Ok(parts.map(|parts| parts.description()))
     }
 
     async fn create(&self, launch: &Launch) -> Result<ContainerId, DriverError> {

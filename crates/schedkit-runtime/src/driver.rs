@@ -7,6 +7,8 @@
 mod error;
 mod remedy;
 
+use std::collections::BTreeMap;
+
 use schedkit_core::PinnedRef;
 use schedkit_image::signature::Trusted;
 
@@ -24,8 +26,8 @@ pub trait Driver {
         progress: &mut dyn FnMut(PullProgress),
     ) -> Result<Pulled, DriverError>;
 
-    /// Whether the image is in the runtime's store, complete, so that `pull` fetches nothing.
-    async fn has_image(&self, image: &PinnedRef) -> Result<bool, DriverError>;
+    /// The image, if it is in the runtime's store, complete, so that `pull` fetches nothing.
+    async fn stored_image(&self, image: &PinnedRef) -> Result<Option<ImageInStore>, DriverError>;
 
     /// Creates a container of a pulled image without starting it.
     async fn create(&self, launch: &Launch) -> Result<ContainerId, DriverError>;
@@ -58,6 +60,19 @@ pub trait Driver {
     ) -> Result<(), DriverError>;
 }
 
+impl ImageInStore {
+    /// The first source that has a label decides; an empty one counts as none.
+    pub(crate) fn new<'a>(sources: impl IntoIterator<Item = &'a BTreeMap<String, String>>) -> Self {
+        let mut labels = BTreeMap::new();
+        for (key, value) in sources.into_iter().flatten() {
+            if !value.trim().is_empty() {
+                labels.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        Self { labels }
+    }
+}
+
 /// The output of a container's process with the time of each line.
 #[expect(async_fn_in_trait, reason = "used with static dispatch in one task")]
 pub trait TimedOutput {
@@ -69,6 +84,13 @@ pub trait TimedOutput {
         until: Until,
         on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError>;
+}
+
+/// What an image in a runtime's store says of itself. Untrusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImageInStore {
+    /// Of its configuration; what is not there, from the annotations of its manifests.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// The result of a pull.

@@ -25,7 +25,8 @@ mod stop_signal;
 pub use container::{Container, ContainerId, ContainerState, ExitCode};
 pub use containerd::Containerd;
 pub use driver::{
-    After, Driver, DriverError, OutputChunk, OutputStream, PullProgress, Pulled, TimedOutput, Until,
+    After, Driver, DriverError, ImageInStore, OutputChunk, OutputStream, PullProgress, Pulled,
+    TimedOutput, Until,
 };
 pub use image_store::{ImageEntry, ImageOwner, ImageStore};
 pub use launch::{Launch, LaunchError};

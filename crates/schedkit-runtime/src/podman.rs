@@ -42,7 +42,9 @@ pub use self::client::Timeouts;
 use self::client::{ApiClient, ApiRequest};
 use self::target::Target;
 use crate::container::{Container, ContainerId, ExitCode};
-use crate::driver::{After, Driver, DriverError, OutputChunk, PullProgress, Pulled, Until};
+use crate::driver::{
+    After, Driver, DriverError, ImageInStore, OutputChunk, PullProgress, Pulled, Until,
+};
 use crate::launch::Launch;
 use crate::record::PROVIDER;
 
@@ -114,8 +116,9 @@ impl Driver for Podman {
         self.ensure_image(image.image(), progress).await
     }
 
-    async fn has_image(&self, image: &PinnedRef) -> Result<bool, DriverError> {
-        Ok(self.stored(image).await?.is_some())
+    async fn stored_image(&self, image: &PinnedRef) -> Result<Option<ImageInStore>, DriverError> {
+        let stored = self.stored(image).await?;
+        Ok(stored.map(|stored| stored.description()))
     }
 
     async fn create(&self, launch: &Launch) -> Result<ContainerId, DriverError> {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use schedkit_core::PinnedRef;
 use schedkit_image::signature::Trusted;
 use schedkit_runtime::{
-    After, ContainerId, Driver, ExitCode, Launch, OutputChunk, PullProgress, Pulled, Until,
+    After, ContainerId, Driver, ExitCode, ImageInStore, Launch, OutputChunk, PullProgress, Pulled,
+    Until,
 };
 
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ impl Driver for Fake {
         unreachable!("listing does not pull")
     }
 
-    async fn has_image(&self, _: &PinnedRef) -> Result<bool, DriverError> {
+    async fn stored_image(&self, _: &PinnedRef) -> Result<Option<ImageInStore>, DriverError> {
         unreachable!("listing asks for no image")
     }
 

@@ -5,6 +5,7 @@ use schedkit_host::preflight::{ImageRequirements, MinKernel, Requirements, Socke
 use schedkit_host::{Architecture, HostRoot, HostSnapshot};
 use schedkit_image::info::{self, Info};
 use schedkit_image::registry::{Client, Platform};
+use schedkit_runtime::ImageInStore;
 use schedkit_runtime::driver::Runtime;
 
 use crate::inventory::probe;
@@ -43,10 +44,10 @@ pub(crate) async fn require(
     registry: &Client,
 ) -> anyhow::Result<()> {
     let needs = match needs {
-        Needs::OfImage(image) => Some(image_needs(image, registry).await?),
-        Needs::OfAnyImage => None,
+        Needs::OfImage(image) => image_needs(image, registry).await?,
+        Needs::OfStoredImage(image) => stored_needs(image),
     };
-    let findings = check(root, runtimes, needs).await;
+    let findings = check(root, runtimes, Some(needs)).await;
     let blocking = findings.iter().filter(|finding| finding.is_blocking());
     let failed: Vec<String> = blocking.map(text).collect();
     match failed.is_empty() {
@@ -63,6 +64,19 @@ pub(crate) async fn image_needs(
     let reading = info::info(registry, image, &machine);
     let note = format!("asking {}", image.repository().host());
     Ok(needs(&progress::with_spinner(&note, reading).await?))
+}
+
+/// The runtime has checked the architecture when it stored the image.
+fn stored_needs(image: &ImageInStore) -> ImageRequirements {
+    let label = info::kernel_min_version(&image.labels);
+    ImageRequirements {
+        min_kernel: min_kernel(label.as_deref()),
+        architectures: Vec::new(),
+    }
+}
+
+fn min_kernel(label: Option<&str>) -> MinKernel {
+    label.map_or(MinKernel::Unspecified, MinKernel::parse)
 }
 
 async fn socket(endpoint: &Endpoint) -> Socket {
@@ -85,7 +99,7 @@ fn needs(info: &Info) -> ImageRequirements {
         architectures.extend(own.map(Architecture::parse));
     }
     ImageRequirements {
-        min_kernel: label.map_or(MinKernel::Unspecified, MinKernel::parse),
+        min_kernel: min_kernel(label),
         architectures,
     }
 }

@@ -17,7 +17,7 @@ use schedkit_image::info::InfoError;
 use schedkit_image::registry::{Client, RegistryError, Retry, resolve};
 use schedkit_image::signature::{self, Kept, Trusted, VerdictStore, Verified, VerifyError, waive};
 use schedkit_image::trust::{Policy, PolicyError};
-use schedkit_runtime::Driver;
+use schedkit_runtime::{Driver, ImageInStore};
 
 use crate::error_text;
 use crate::output::{Printer, progress};
@@ -42,8 +42,8 @@ pub(crate) struct ImageCheck<'a, D> {
 pub(crate) enum Needs<'a> {
     /// Also what this image needs, from its registry.
     OfImage(&'a ImageRef),
-    /// No registry is asked.
-    OfAnyImage,
+    /// Also what this image needs, as it is stored. No registry is asked.
+    OfStoredImage(&'a ImageInStore),
 }
 
 /// Prints the policy's warnings.
@@ -86,9 +86,9 @@ impl<D: Driver> ImageCheck<'_, D> {
     ) -> anyhow::Result<Trusted> {
         let policy = read_policy(&self.trust.policy, printer)?;
         if pull != PullPolicy::Always
-            && let Some(trusted) = self.offline(pull, &policy, printer).await?
+            && let Some((trusted, stored)) = self.offline(pull, &policy, printer).await?
         {
-            check_needs(Needs::OfAnyImage).await?;
+            check_needs(Needs::OfStoredImage(&stored)).await?;
             return Ok(trusted);
         }
         if pull == PullPolicy::Never {
@@ -106,13 +106,14 @@ impl<D: Driver> ImageCheck<'_, D> {
             Err(error) if is_unreachable(&error) => error,
             outcome => return outcome,
         };
-        let Some(trusted) = self.offline(PullPolicy::Never, &policy, printer).await? else {
+        let offline = self.offline(PullPolicy::Never, &policy, printer).await?;
+        let Some((trusted, stored)) = offline else {
             return Err(error);
         };
         if let Trusted::Kept(kept) = &trusted {
             printer.warn(instead_of_registry(kept, &error));
         }
-        check_needs(Needs::OfAnyImage).await?;
+        check_needs(Needs::OfStoredImage(&stored)).await?;
         Ok(trusted)
     }
 
@@ -154,7 +155,7 @@ impl<D: Driver> ImageCheck<'_, D> {
         pull: PullPolicy,
         policy: &Policy,
         printer: &mut Printer,
-    ) -> anyhow::Result<Option<Trusted>> {
+    ) -> anyhow::Result<Option<(Trusted, ImageInStore)>> {
         let wanted = self.wanted();
         let kept = self.verdicts.map(|store| store.find(&wanted, policy));
         let kept = kept.transpose().unwrap_or_else(|error| {
@@ -174,14 +175,14 @@ impl<D: Driver> ImageCheck<'_, D> {
             }
             (None, ..) => return Ok(None),
         };
-        if !self.driver.has_image(trusted.image()).await? {
+        let Some(stored) = self.driver.stored_image(trusted.image()).await? else {
             return Ok(None);
-        }
+        };
         if let Trusted::Waived(waived) = &trusted {
             let (image, reason) = (waived.image(), waived.reason());
             printer.warn(format!("{image} runs unverified because of {reason}"));
         }
-        Ok(Some(trusted))
+        Ok(Some((trusted, stored)))
     }
 
     fn keep(&self, verified: &Verified, policy: &Policy, printer: &mut Printer) {

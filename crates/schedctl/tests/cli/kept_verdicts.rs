@@ -1,7 +1,7 @@
 //! `--pull`, and what happens when the registry does not answer. The runtime is a fake, and this
 //! machine need not be able to run a scheduler: what is compared is how far `run` gets.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fake_podman::FakePodman;
 use crate::registry::{RegistryFixture, SIGNER, STRANGER};
@@ -10,6 +10,10 @@ const NOT_VERIFIED: &str = "was not verified under this trust policy before";
 
 /// A runtime with no container, and with or without the image.
 fn podman(registry: &RegistryFixture, socket: &str, has_image: bool) {
+    podman_with_labels(registry, socket, has_image, &json!({}));
+}
+
+fn podman_with_labels(registry: &RegistryFixture, socket: &str, has_image: bool, labels: &Value) {
     let (host, digest) = (&registry.server.address, &registry.digest);
     let architecture = match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -18,7 +22,7 @@ fn podman(registry: &RegistryFixture, socket: &str, has_image: bool) {
     };
     let image = json!({
         "Id": "0123", "Os": "linux", "Architecture": architecture,
-        "RepoDigests": [format!("{host}/team/one@{digest}")],
+        "RepoDigests": [format!("{host}/team/one@{digest}")], "Labels": labels,
     })
     .to_string();
     let path = registry.fixture.path(socket);
@@ -68,6 +72,38 @@ fn what_was_verified_before_starts_without_its_registry() {
     let other = run("--pull never");
     assert_eq!(other.code, 1, "{}", other.err);
     assert!(other.err.contains(NOT_VERIFIED), "{}", other.err);
+}
+
+/// The registry says so as well, but nobody asks it.
+#[test]
+fn the_minimum_kernel_of_a_stored_image_is_checked() {
+    let registry = RegistryFixture::new();
+    let fixture = &registry.fixture;
+    let policy = registry.trusting(SIGNER);
+    let label = "org.schedkit.scheduler.kernel.min-version";
+    for (socket, version) in [("old.sock", "99.1"), ("odd.sock", "\u{1b}[2Jnew\r")] {
+        podman_with_labels(&registry, socket, true, &json!({ label: version }));
+    }
+    podman(&registry, "plain.sock", true);
+    let pull = format!("pull scx_one --socket plain.sock --trust-policy {policy}");
+    assert_eq!(fixture.run(&pull).code, 0);
+    registry.server.stop();
+    for (options, code) in [("--pull never", 1), ("--pull missing", 1), ("", 1)] {
+        for (socket, part) in [
+            ("old.sock", "image.kernel: "),
+            ("odd.sock", ""),
+            ("plain.sock", ""),
+        ] {
+            let args = format!("run scx_one {options} --socket {socket} --trust-policy {policy}");
+            let output = fixture.run(&args);
+            assert_eq!(output.code, code, "{args}: {}", output.err);
+            assert!(output.err.contains(part), "{args}: {}", output.err);
+            let refused = output.err.contains("99.1");
+            assert_eq!(refused, socket == "old.sock", "{args}: {}", output.err);
+            let is_unsafe = |c: char| c != '\n' && schedkit_core::sanitize::is_unsafe(c);
+            assert!(!output.err.contains(is_unsafe), "{args}: {:?}", output.err);
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The configuration of an image: platform, layers and process. Its bytes are untrusted.
 
+use std::collections::BTreeMap;
+
 use schedkit_core::Digest;
 use schedkit_image::registry::Platform;
 use serde::{Deserialize, Deserializer};
@@ -23,6 +25,7 @@ struct Process {
     env: Option<Vec<String>>,
     working_dir: Option<String>,
     stop_signal: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -41,6 +44,7 @@ pub(super) struct ImageConfig {
     env: Vec<String>,
     working_dir: Option<String>,
     stop_signal: Option<String>,
+    labels: BTreeMap<String, String>,
     diff_ids: Vec<Digest>,
 }
 
@@ -56,6 +60,7 @@ impl ImageConfig {
             env: process.env.unwrap_or_default(),
             working_dir: process.working_dir,
             stop_signal: process.stop_signal,
+            labels: process.labels.unwrap_or_default(),
             diff_ids: blob.rootfs.unwrap_or_default().diff_ids,
         })
     }
@@ -66,6 +71,10 @@ impl ImageConfig {
 
     pub(super) fn machine(&self) -> String {
         format!("{}/{}", self.os, self.architecture)
+    }
+
+    pub(super) fn labels(&self) -> &BTreeMap<String, String> {
+        &self.labels
     }
 
     /// The digests of the uncompressed layers.

@@ -11,7 +11,7 @@ use schedkit_image::registry::{Content, Descriptor, Manifest, Platform, Platform
 use serde::Deserialize;
 
 use super::config::ImageConfig;
-use crate::driver::DriverError;
+use crate::driver::{DriverError, ImageInStore};
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -141,6 +141,19 @@ impl Parts {
     pub(super) fn size(&self) -> u64 {
         let sizes = self.layers.iter().map(|layer| layer.size);
         sizes.fold(0, u64::saturating_add)
+    }
+
+    /// As `schedctl info` reads it from a registry: configuration, manifest, index.
+    pub(super) fn description(&self) -> ImageInStore {
+        let manifest = match Content::parse(&self.manifest().bytes) {
+            Ok(Content::Manifest(manifest)) => manifest.annotations,
+            Ok(Content::Index(_)) | Err(_) => BTreeMap::new(),
+        };
+        let index = match Content::parse(&self.root.bytes) {
+            Ok(Content::Index(index)) => index.annotations,
+            Ok(Content::Manifest(_)) | Err(_) => BTreeMap::new(),
+        };
+        ImageInStore::new([self.config.labels(), &manifest, &index])
     }
 
     pub(super) fn manifest(&self) -> &Document {

@@ -7,7 +7,7 @@ use schedkit_core::{Digest, PinnedRef};
 use schedkit_image::registry::Platform;
 use serde::Deserialize;
 
-use crate::driver::DriverError;
+use crate::driver::{DriverError, ImageInStore};
 use crate::record;
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -24,6 +24,9 @@ pub(super) struct StoredImage {
     config: Option<ImageConfig>,
     #[serde(default)]
     labels: Option<BTreeMap<String, String>>,
+    /// Of the manifest.
+    #[serde(default)]
+    annotations: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -47,6 +50,10 @@ impl StoredImage {
         let digests = self.repo_digests.as_deref().unwrap_or_default();
         let mut digests = digests.iter().filter_map(|name| name.split_once('@'));
         digests.any(|(_, one)| one == digest)
+    }
+
+    pub(super) fn description(&self) -> ImageInStore {
+        ImageInStore::new(self.labels.iter().chain(&self.annotations))
     }
 
     /// Its labels that only schedctl may set. Podman would give them to the container.
