@@ -42,8 +42,10 @@ pub(crate) async fn perform(
         Command::Logs(logs) => logs::logs(logs, root, settings).await,
         Command::Pull(image) => pull::pull(image, settings, printer).await,
         Command::Detach(consent) => detach::detach(*consent, root, printer).await,
-        Command::Enable(request) => enable::enable(request, root, settings, printer).await,
-        Command::Disable(mode) => enable::disable(*mode, root, printer),
+        Command::Enable(request) => {
+            enable::enable(request, root, settings, interrupt, printer).await
+        }
+        Command::Disable(mode) => enable::disable(*mode, root, interrupt, printer).await,
         Command::Guard(candidate) => guard::guard(candidate, root, settings).await,
         Command::List => list::list(settings, printer).await,
         Command::Versions(name) => versions::versions(name, settings, printer).await,

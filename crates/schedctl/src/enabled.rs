@@ -5,9 +5,9 @@
 //! Secrets are not copied: of credentials it has the path, and a proxy with a password is left out.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
 
 use schedkit_core::{ImageRef, PinnedRef};
@@ -15,6 +15,7 @@ use schedkit_host::HostRoot;
 use schedkit_image::untrusted::{self, ReadError};
 use serde::{Deserialize, Serialize};
 
+use crate::atomic_file;
 use crate::systemd_unit;
 
 const FOLDER: &str = "/etc/schedctl/enabled";
@@ -47,7 +48,7 @@ struct Document {
 pub(crate) enum EnabledError {
     #[error("{} {source}", path.display())]
     Unreadable { path: PathBuf, source: ReadError },
-    #[error("{} cannot be written: run this command as root", path.display())]
+    #[error("{} cannot be written{}", path.display(), atomic_file::remedy(source))]
     Unwritable {
         path: PathBuf,
         #[source]
@@ -114,14 +115,7 @@ impl EnabledScheduler {
                 .recursive(true)
                 .mode(0o755)
                 .create(&folder)?;
-            let draft = path.with_extension(format!("{}", std::process::id()));
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true).mode(0o600);
-            let mut draft_file = options.open(&draft)?;
-            draft_file.write_all(self.document().as_bytes())?;
-            draft_file.sync_all()?;
-            fs::rename(&draft, &path)?;
-            File::open(&folder)?.sync_all()
+            atomic_file::write(&path, self.document().as_bytes(), 0o600)
         };
         write().map_err(|source| EnabledError::Unwritable {
             path: path.clone(),

@@ -18,10 +18,9 @@ use schedkit_host::HostRoot;
 use crate::runtimes::{Endpoint, driver_name};
 use crate::service_manager::ServiceManager;
 use crate::state_dir::StateDir;
+use crate::systemctl;
 use crate::trial::Trial;
 
-/// Exists only if systemd is the init process; see sd_booted(3).
-const SYSTEMD_RUNNING: &str = "/run/systemd/system";
 const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
 const LOG: &str = "guard.log";
 const READY: &[u8] = b"ready";
@@ -41,7 +40,7 @@ impl GuardCommand<'_> {
     pub(crate) fn start(&self, trial: &Trial) -> io::Result<()> {
         let program = std::env::current_exe()?;
         let args = self.arguments(trial)?;
-        if self.root.path(SYSTEMD_RUNNING).is_dir() {
+        if systemctl::is_systemd_running(self.root) {
             match start_unit(&program, &args, trial) {
                 Ok(()) => return Ok(()),
                 Err(error) => tracing::warn!(

@@ -52,6 +52,12 @@ impl Interrupt {
         Ok(Self::of(signals.collect::<io::Result<_>>()?))
     }
 
+    /// For tests: another signal in the place of one.
+    #[cfg(test)]
+    pub(crate) fn on(cause: Interrupted, kind: SignalKind) -> io::Result<Self> {
+        Ok(Self::of(vec![(cause, signal(kind)?)]))
+    }
+
     fn of(signals: Vec<(Interrupted, Signal)>) -> Self {
         Self {
             signals: RefCell::new(signals),

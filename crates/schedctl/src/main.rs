@@ -8,6 +8,7 @@
 //!
 //! `args` is a library beside this program: see `lib.rs`.
 
+mod atomic_file;
 mod boot_failure;
 mod boot_time;
 mod cmd;
@@ -42,6 +43,7 @@ mod state_dir;
 mod status;
 mod steps;
 mod stored_images;
+mod systemctl;
 mod systemd_unit;
 mod tag_cache;
 mod transition;

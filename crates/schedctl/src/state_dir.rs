@@ -14,6 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep};
 
+use crate::atomic_file;
+
 const LOCK: &str = "lock";
 const GUARD: &str = "guard";
 /// Longer than a guard takes for one attempt to go back.
@@ -177,15 +179,9 @@ impl StateDir {
     pub(crate) fn save(&self, name: &str, value: &impl Serialize) -> Result<(), StateError> {
         self.create()?;
         let path = self.path.join(name);
-        let draft = self.path.join(format!("{name}.{}", std::process::id()));
-        let write = || {
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true).mode(0o600);
-            let mut file = options.open(&draft)?;
-            file.write_all(&serde_json::to_vec(value)?)?;
-            fs::rename(&draft, &path)
-        };
-        write().map_err(|error| io_error(&path, error))
+        let bytes = serde_json::to_vec(value).map_err(io::Error::from);
+        let written = bytes.and_then(|bytes| atomic_file::write(&path, &bytes, 0o600));
+        written.map_err(|error| io_error(&path, error))
     }
 
     /// Succeeds if there is no such file.
@@ -266,6 +262,15 @@ mod tests {
         state.delete("x").unwrap();
         state.delete("x").unwrap();
         assert_eq!(state.load::<Vec<u8>>("x").unwrap(), None);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_saved_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::at(folder.path());
+        fs::create_dir(folder.path().join("x")).unwrap();
+        state.save("x", &1).unwrap_err();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod attach;
 mod bad_input;
 mod faults;
+mod full_disk;
 mod killed;
 mod real_schedulers;
 mod status;

@@ -2,21 +2,21 @@
 //! and pulled here, so that systemd's `schedctl run --enabled` needs no registry.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::io::ErrorKind;
+use std::path::PathBuf;
 
-use anyhow::{Context, bail, ensure};
-use schedkit_core::sanitize::brief;
+use anyhow::{Context, ensure};
 use schedkit_host::HostRoot;
 use schedkit_image::registry::Client;
 use schedkit_image::signature::Trusted;
 use schedkit_runtime::Launch;
 
+use crate::atomic_file;
 use crate::boot_failure::BootFailure;
 use crate::drivers::open;
 use crate::enabled::{self, EnabledScheduler, without_secrets};
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 use crate::output::{Printer, enable::EnableResult};
 use crate::pull_record::PullRecord;
 use crate::request::{AfterEnable, DisableMode, EnableRequest};
@@ -25,16 +25,15 @@ use crate::state_dir::StateDir;
 use crate::steps::find_image::{Target, find_target};
 use crate::steps::pull_image::pull_image;
 use crate::steps::verify_image::ImageCheck;
+use crate::systemctl;
 use crate::systemd_unit::{self, ADMIN_UNITS, PACKAGED_UNITS, TEMPLATE, WANTS_DIR};
 use crate::unit_failure::UnitFailure;
-
-/// Exists only if systemd is the init process; see sd_booted(3).
-const SYSTEMD_RUNNING: &str = "/run/systemd/system";
 
 pub(super) async fn enable(
     request: &EnableRequest,
     root: &HostRoot,
     settings: &Settings,
+    interrupt: &Interrupt,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let now = request.after == AfterEnable::Start;
@@ -60,37 +59,58 @@ pub(super) async fn enable(
     )?;
     let name = &request.image.name_or_reference;
     let unit = systemd_unit::instance(name);
-    let changed = EnabledScheduler::read(root, name).ok().flatten().as_ref() != Some(&kept);
-    kept.save(root, &unit)?;
+    // What is enabled is enabled completely.
+    let _hold = interrupt.hold();
+    let before = EnabledScheduler::read(root, name).ok().flatten();
+    let changed = before.as_ref() != Some(&kept);
     if let Some(edited) = install_unit(root)? {
         printer.warn(edited);
     }
-    let others = enable_only(&unit, root)?;
+    kept.save(root, &unit)?;
+    let others = match enable_only(&unit, root).await {
+        Ok(others) => others,
+        Err(error) => {
+            // It is not enabled.
+            match before {
+                Some(before) => before.save(root, &unit)?,
+                None => enabled::delete(root, &unit)?,
+            }
+            return Err(error);
+        }
+    };
+    let left =
+        format!("{unit} is enabled, and systemd has not been told: `systemctl daemon-reload`");
+    systemctl::unless_interrupted(interrupt, left, reload(root)).await?;
     if now {
-        start(&unit, &others, changed)?;
+        let left = format!(
+            "{unit} is enabled, and systemd goes on starting it: `systemctl stop '{unit}'` ends that"
+        );
+        let starting = start(&unit, &others, changed);
+        systemctl::unless_interrupted(interrupt, left, starting).await?;
     }
     let result = EnableResult::enabled(name, unit, others, launch.image(), now);
     printer.print(&result)?;
     Ok(Exit::Ok)
 }
 
-pub(super) fn disable(
+pub(super) async fn disable(
     mode: DisableMode,
     root: &HostRoot,
+    interrupt: &Interrupt,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
     let now = mode == DisableMode::Now;
     if now {
         require_systemd(root)?;
     }
-    let disabled = disable_all(root)?;
+    let _hold = interrupt.hold();
+    let disabled = disable_all(root).await?;
+    let left = "nothing is enabled, and systemd has not been told: `systemctl daemon-reload`";
+    systemctl::unless_interrupted(interrupt, left.to_owned(), reload(root)).await?;
     if now && !disabled.is_empty() {
-        call(
-            Command::new("systemctl")
-                .args(["stop", "--"])
-                .args(&disabled),
-            "stop",
-        )?;
+        let left = "nothing is enabled, and systemd goes on stopping what was";
+        let stopping = systemctl::ask("stop", &disabled);
+        systemctl::unless_interrupted(interrupt, left.to_owned(), stopping).await?;
     }
     let _ = BootFailure::delete(&StateDir::system());
     printer.print(&EnableResult::disabled(disabled, now))?;
@@ -141,27 +161,25 @@ fn environment(
 }
 
 /// Returns the units that were enabled before.
-fn enable_only(unit: &str, root: &HostRoot) -> anyhow::Result<Vec<String>> {
+async fn enable_only(unit: &str, root: &HostRoot) -> anyhow::Result<Vec<String>> {
     let mut others = enabled(root)?;
     others.retain(|name| name != unit);
-    disable_units(&others, root)?;
-    systemctl(root, "enable", &[unit.to_owned()])?;
+    disable_units(&others, root).await?;
+    systemctl::change_files(root, "enable", &[unit.to_owned()]).await?;
     sync_links(root)?;
-    reload(root)?;
     Ok(others)
 }
 
 /// Returns the units that were enabled.
-fn disable_all(root: &HostRoot) -> anyhow::Result<Vec<String>> {
+async fn disable_all(root: &HostRoot) -> anyhow::Result<Vec<String>> {
     let all = enabled(root)?;
-    disable_units(&all, root)?;
+    disable_units(&all, root).await?;
     sync_links(root)?;
-    reload(root)?;
     Ok(all)
 }
 
-fn disable_units(units: &[String], root: &HostRoot) -> anyhow::Result<()> {
-    systemctl(root, "disable", units)?;
+async fn disable_units(units: &[String], root: &HostRoot) -> anyhow::Result<()> {
+    systemctl::change_files(root, "disable", units).await?;
     for unit in units {
         enabled::delete(root, unit)?;
     }
@@ -170,38 +188,31 @@ fn disable_units(units: &[String], root: &HostRoot) -> anyhow::Result<()> {
 
 /// Starts the unit in place of the others, and waits until systemd counts it as started, which
 /// means that the kernel has attached the scheduler.
-fn start(unit: &str, others: &[String], changed: bool) -> anyhow::Result<()> {
-    let systemctl = |verb: &str, units: &[String]| {
-        call(
-            Command::new("systemctl").args([verb, "--"]).args(units),
-            verb,
-        )
-    };
+async fn start(unit: &str, others: &[String], changed: bool) -> anyhow::Result<()> {
     if !others.is_empty() {
-        systemctl("stop", others)?;
+        systemctl::ask("stop", others).await?;
     }
     let unit_only = [unit.to_owned()];
     // After too many failures systemd would refuse.
-    systemctl("reset-failed", &unit_only).unwrap_or_default();
+    systemctl::ask("reset-failed", &unit_only)
+        .await
+        .unwrap_or_default();
     let verb = if changed { "restart" } else { "start" };
-    match systemctl(verb, &unit_only) {
+    match systemctl::ask(verb, &unit_only).await {
         Ok(()) => Ok(()),
-        Err(error) => Err(unit_failure(unit).map_or(error, anyhow::Error::from)),
+        Err(error) => Err(unit_failure(unit).await.map_or(error, anyhow::Error::from)),
     }
 }
 
 /// What the unit's schedctl said.
-fn unit_failure(unit: &str) -> Option<UnitFailure> {
-    let output = Command::new("systemctl")
-        .args(["show", "--property=ExecMainStatus,StatusText", "--", unit])
-        .output();
-    let shown = String::from_utf8_lossy(&output.ok()?.stdout).into_owned();
+async fn unit_failure(unit: &str) -> Option<UnitFailure> {
+    let shown = systemctl::show(unit, "ExecMainStatus,StatusText").await?;
     UnitFailure::parse(unit, &shown)
 }
 
 fn require_systemd(root: &HostRoot) -> anyhow::Result<()> {
     ensure!(
-        root.path(SYSTEMD_RUNNING).is_dir(),
+        systemctl::is_systemd_running(root),
         "systemd does not run here: leave --now out"
     );
     Ok(())
@@ -254,20 +265,14 @@ fn install_unit(root: &HostRoot) -> anyhow::Result<Option<String>> {
         program.chars().all(safe),
         "{program:?} cannot be used in a systemd unit: install schedctl as /usr/bin/schedctl"
     );
-    write_unit(&path, &systemd_unit::unit(program)).with_context(|| {
-        format!("cannot write {ADMIN_UNITS}/{TEMPLATE}: run this command as root")
+    // systemd takes an empty unit for a masked one, and `is_edited` would leave it alone.
+    let text = systemd_unit::unit(program);
+    let written = atomic_file::write(&path, text.as_bytes(), 0o644);
+    written.map_err(|error| {
+        let remedy = atomic_file::remedy(&error);
+        anyhow::Error::from(error).context(format!("cannot write {ADMIN_UNITS}/{TEMPLATE}{remedy}"))
     })?;
     Ok(None)
-}
-
-/// Atomic, also when the power is cut: systemd takes an empty unit for a masked one, and `is_edited`
-/// would leave it alone.
-fn write_unit(path: &Path, text: &str) -> io::Result<()> {
-    let draft = path.with_extension("new");
-    let mut file = File::create(&draft)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&draft, path)
 }
 
 /// Writes the links that systemctl made or removed to the disk.
@@ -283,43 +288,18 @@ fn sync_links(root: &HostRoot) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn systemctl(root: &HostRoot, verb: &str, units: &[String]) -> anyhow::Result<()> {
-    if units.is_empty() {
-        return Ok(());
+/// A running systemd must read the files that were changed.
+async fn reload(root: &HostRoot) -> anyhow::Result<()> {
+    match systemctl::is_systemd_running(root) {
+        true => systemctl::ask("daemon-reload", &[]).await,
+        false => Ok(()),
     }
-    let mut command = Command::new("systemctl");
-    command.arg("--root").arg(root.as_path());
-    call(command.args([verb, "--"]).args(units), verb)
-}
-
-/// `systemctl --root` only writes files; a running systemd must reload them.
-fn reload(root: &HostRoot) -> anyhow::Result<()> {
-    if !root.path(SYSTEMD_RUNNING).is_dir() {
-        return Ok(());
-    }
-    let verb = "daemon-reload";
-    call(Command::new("systemctl").arg(verb), verb)
-}
-
-fn call(systemctl: &mut Command, verb: &str) -> anyhow::Result<()> {
-    let output = match systemctl.output() {
-        Ok(output) => output,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            bail!("systemctl was not found: without systemd, start `schedctl run` in another way")
-        }
-        Err(error) => return Err(error).context("cannot run systemctl"),
-    };
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    ensure!(
-        output.status.success(),
-        "systemctl {verb} failed: {}",
-        brief(&stderr)
-    );
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     fn machine() -> (tempfile::TempDir, HostRoot) {
@@ -360,21 +340,21 @@ mod tests {
     }
 
     /// With the real systemctl (`lab/bootstrap` installs it), on a tree of files.
-    #[test]
-    fn one_unit_is_enabled_at_a_time() {
+    #[tokio::test]
+    async fn one_unit_is_enabled_at_a_time() {
         let (_folder, root) = machine();
         let units = ["scx_a", "ghcr.io/schedkit/scx-b:1.0"].map(systemd_unit::instance);
         let [first, second] = &units;
         install_unit(&root).unwrap();
-        assert!(enable_only(first, &root).unwrap().is_empty());
-        assert!(enable_only(first, &root).unwrap().is_empty());
+        assert!(enable_only(first, &root).await.unwrap().is_empty());
+        assert!(enable_only(first, &root).await.unwrap().is_empty());
         assert_eq!(enabled(&root).unwrap(), [first.as_str()]);
         let link = fs::read_link(root.path(WANTS_DIR).join(first)).unwrap();
         assert!(link.ends_with(TEMPLATE), "{link:?}");
-        assert_eq!(enable_only(second, &root).unwrap(), [first.as_str()]);
+        assert_eq!(enable_only(second, &root).await.unwrap(), [first.as_str()]);
         assert_eq!(enabled(&root).unwrap(), [second.as_str()]);
-        assert_eq!(disable_all(&root).unwrap(), [second.as_str()]);
-        assert!(disable_all(&root).unwrap().is_empty());
+        assert_eq!(disable_all(&root).await.unwrap(), [second.as_str()]);
+        assert!(disable_all(&root).await.unwrap().is_empty());
         assert!(enabled(&root).unwrap().is_empty());
     }
 

@@ -37,7 +37,13 @@ impl ErrorDocument {
         }
         if let Some(signal) = error.downcast_ref::<Interrupted>() {
             let exit = Exit::Signal(*signal);
-            return (Self::plain(signal.to_string(), exit), exit);
+            let mut document = Self::plain(signal.to_string(), exit);
+            // What it leaves, if the command says so.
+            let state = error.to_string();
+            document
+                .now
+                .extend((state != document.message).then_some(state));
+            return (document, exit);
         }
         let exit = match error.downcast_ref::<Refusal>() {
             None if error.is::<UntrustedImage>() => Exit::Refused,

@@ -1,12 +1,18 @@
 //! SIGINT, SIGTERM and SIGHUP while a command waits for a server that accepts and never answers.
 
+use std::fs;
 use std::io::Read;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::bad_input::this_architecture;
+use crate::fake_podman::FakePodman;
+use crate::registry::{RegistryFixture, SIGNER};
 use crate::{Fixture, Output};
 
 const DEFAULT: &str = "--default-signal=HUP,INT,TERM";
@@ -14,14 +20,19 @@ const DEFAULT: &str = "--default-signal=HUP,INT,TERM";
 /// Starts schedctl through `env`, which sets what a signal does: this process may have inherited
 /// that it ignores some.
 fn start(fixture: &Fixture, signals: &str, args: &str) -> Child {
-    Command::new("env")
-        .arg(signals)
-        .arg(fixture.command().get_program())
-        .args(args.split(' '))
+    let mut command = Command::new("env");
+    let command = command.arg(signals);
+    let command = command.arg(fixture.command().get_program());
+    spawn(fixture, command.args(args.split(' ')))
+}
+
+fn spawn(fixture: &Fixture, command: &mut Command) -> Child {
+    command
         .current_dir(fixture.folder.path())
         .env("SCHEDCTL_CONFIG", fixture.path("config.toml"))
         .env("SCHEDCTL_CATALOG", fixture.path("catalog.json"))
         .env("SCHEDCTL_CACHE", fixture.path("cache"))
+        .env("SCHEDCTL_STATE", fixture.path("state"))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -106,7 +117,7 @@ fn nohup_is_honoured() {
     let child = start(&fixture, "--ignore-signal=HUP", &args);
     let (mut stream, _) = server.accept().unwrap();
     stream.read_exact(&mut [0]).unwrap();
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap();
     assert_eq!(ignored & 1, 1, "{ignored:x}");
@@ -114,4 +125,58 @@ fn nohup_is_honoured() {
     send(&child, Signal::TERM);
     let output = end(child);
     assert_eq!(output.code, 143, "{}", output.err);
+}
+
+/// With files of its own in place of `/etc` and `/run`, and a systemctl that takes long to start a
+/// unit. The other changes are made by the real one.
+#[test]
+fn a_signal_is_heard_while_systemd_starts_the_unit() {
+    let registry = RegistryFixture::new();
+    let fixture = &registry.fixture;
+    let policy = registry.trusting(SIGNER);
+    let (host, digest) = (&registry.server.address, &registry.digest);
+    let image = serde_json::json!({
+        "Id": "0123", "Os": "linux", "Architecture": this_architecture(),
+        "RepoDigests": [format!("{host}/team/one@{digest}")],
+    });
+    let image = image.to_string();
+    let _podman = FakePodman::listen(&fixture.path("podman.sock"), move |_| (200, image.clone()));
+    let systemctl = "#!/bin/sh\ncase $1 in\n\
+        restart) echo $$ >pid.new; mv pid.new pid; exec sleep 20 ;;\n\
+        daemon-reload|reset-failed) ;;\n\
+        *) exec /usr/bin/systemctl \"$@\" ;;\nesac\n";
+    fs::create_dir(fixture.path("bin")).unwrap();
+    let program = fixture.write("bin/systemctl", systemctl);
+    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = "mount -t tmpfs etc /etc && mount -t tmpfs run /run &&
+        mkdir -p /run/systemd/system /etc/systemd/system && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "--mount"])
+        .args(["env", DEFAULT, "sh", "-c", script, "sh"])
+        .arg(fixture.command().get_program())
+        .args(["enable", "scx_one", "--now", "--socket", "podman.sock"])
+        .args(["--trust-policy", &policy])
+        .env(
+            "PATH",
+            format!("{}/bin:/usr/bin:/bin", fixture.path("").display()),
+        );
+    let child = spawn(fixture, &mut command);
+    let pid = fixture.path("pid");
+    while !pid.exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    send(&child, Signal::TERM);
+    let output = end(child);
+    assert_eq!(output.code, 143, "{}{}", output.out, output.err);
+    for part in [
+        "interrupted by SIGTERM",
+        "Now: schedctl@scx_one.service is enabled, and systemd",
+    ] {
+        assert!(output.err.contains(part), "{}", output.err);
+    }
+    // A process that was killed and not yet waited for has no command line.
+    let pid = fs::read_to_string(pid).unwrap();
+    let line = fs::read(format!("/proc/{}/cmdline", pid.trim()));
+    assert!(line.unwrap_or_default().is_empty(), "systemctl was left");
 }
