@@ -15,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schedkit_core::{ImageRef, PinnedRef};
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +86,7 @@ impl VerdictStore {
         now: Timestamp,
     ) -> Result<(), VerdictStoreError> {
         self.create()?;
+        self.correct_times(reference, policy, now)?;
         let newest = self.find(reference, policy)?;
         if newest.is_some_and(|kept| kept.image() == verified.image()) {
             return Ok(());
@@ -149,6 +150,26 @@ impl VerdictStore {
                 && stored.policy == policy.fingerprint().to_string();
             if about {
                 fs::remove_file(&path).map_err(|error| io_error(&path, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was kept by a clock that was ahead would be the newest for a long time.
+    fn correct_times(
+        &self,
+        reference: &ImageRef,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Result<(), VerdictStoreError> {
+        let (reference, policy) = (reference.to_string(), policy.fingerprint().to_string());
+        for (path, mut stored) in self.verdicts()? {
+            let about = stored.reference == reference && stored.policy == policy;
+            if about && stored.verified_at > now {
+                let before = now.checked_sub(SignedDuration::from_secs(1));
+                stored.verified_at = before.unwrap_or(now);
+                let written = self.write(&stored.file_name(), &stored);
+                written.map_err(|error| io_error(&path, error))?;
             }
         }
         Ok(())

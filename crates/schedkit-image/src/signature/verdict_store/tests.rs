@@ -152,3 +152,22 @@ fn the_number_of_verdicts_is_bounded() {
     let newest = reference(&format!("a.example/team/one:{}", MAX_VERDICTS + 2));
     assert!(store.find(&newest, &policy).unwrap().is_some());
 }
+
+/// The clock was ahead when the first one was kept.
+#[test]
+fn a_clock_that_was_set_back_does_not_hide_what_was_kept_since() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&folder);
+    let policy = Policy::built_in().unwrap();
+    let tag = reference("a.example/team/one:1.0");
+    for (number, second) in [(1, 1_000_000), (2, 20)] {
+        let verified = verified(number, &policy);
+        store.keep(&tag, &verified, &policy, at(second)).unwrap();
+    }
+    let newest = store.find(&tag, &policy).unwrap().unwrap();
+    assert_eq!(newest.image().digest(), &digest(2));
+    // By its digest the first one is found as well.
+    let first = reference(&format!("a.example/team/one@{}", digest(1)));
+    let first = store.find(&first, &policy).unwrap().unwrap();
+    assert_eq!(first.verified_at(), at(19));
+}
