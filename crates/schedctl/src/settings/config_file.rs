@@ -14,7 +14,9 @@
 //! ca = "/etc/schedctl/mirror.pem"
 //! ```
 
+use std::fs::{self, Metadata};
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use schedctl_args::args::LogLevel;
@@ -52,6 +54,13 @@ pub(crate) struct ConfigFile {
 pub(crate) enum ConfigFileError {
     #[error("the settings file {} {source}", path.display())]
     Unreadable { path: PathBuf, source: ReadError },
+    /// Root would do what others wrote.
+    #[error(
+        "the settings file {} is not used, because others may write to it: `chmod go-w` it, and let it \
+         belong to root",
+        .0.display()
+    )]
+    Untrusted(PathBuf),
     #[error("the settings file {}, line {line}: {reason}", path.display())]
     Invalid {
         path: PathBuf,
@@ -60,6 +69,22 @@ pub(crate) enum ConfigFileError {
         /// Printable.
         reason: String,
     },
+}
+
+/// Who has chosen a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    Default,
+    /// Somebody who may name a file of their own, also with `sudo`.
+    Named,
+}
+
+impl Choice {
+    /// Whether root reads such a file.
+    fn accepts(self, file: &Metadata) -> bool {
+        let is_root = file.uid() == 0 || self == Self::Named;
+        is_root && file.mode() & 0o022 == 0
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -75,9 +100,10 @@ impl ConfigFile {
         flag: Option<&Path>,
         environment: Option<&Path>,
     ) -> Result<Self, ConfigFileError> {
+        let user = rustix::process::geteuid().as_raw();
         match flag.or(environment) {
-            Some(path) => Self::read(path),
-            None => match Self::read(Path::new(DEFAULT_PATH)) {
+            Some(path) => Self::read(path, user, Choice::Named),
+            None => match Self::read(Path::new(DEFAULT_PATH), user, Choice::Default) {
                 Err(ConfigFileError::Unreadable {
                     source: ReadError::Io(error),
                     ..
@@ -87,8 +113,11 @@ impl ConfigFile {
         }
     }
 
-    fn read(path: &Path) -> Result<Self, ConfigFileError> {
+    fn read(path: &Path, user: u32, choice: Choice) -> Result<Self, ConfigFileError> {
         let path = path.to_owned();
+        if user == 0 && fs::metadata(&path).is_ok_and(|found| !choice.accepts(&found)) {
+            return Err(ConfigFileError::Untrusted(path));
+        }
         match untrusted::read_file(&path, MAX_BYTES) {
             Ok(text) => match Self::parse(&text) {
                 Ok(config) => Ok(Self {
@@ -139,6 +168,9 @@ fn require_absolute<E: serde::de::Error>(path: PathBuf) -> Result<PathBuf, E> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -190,12 +222,38 @@ mod tests {
         }
     }
 
+    /// Read by another user, it does no harm.
+    #[test]
+    fn root_does_not_use_a_file_that_others_may_write_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        fs::write(&path, "log-level = \"info\"").unwrap();
+        for (mode, is_used) in [
+            (0o644, true),
+            (0o600, true),
+            (0o664, false),
+            (0o646, false),
+            (0o777, false),
+        ] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let read = ConfigFile::read(&path, 0, Choice::Named);
+            assert_eq!(read.is_ok(), is_used, "{mode:o}");
+            if let Err(error) = read {
+                assert!(
+                    error.to_string().contains("others may write to it"),
+                    "{error}"
+                );
+            }
+            assert!(ConfigFile::read(&path, 1000, Choice::Default).is_ok());
+        }
+    }
+
     #[test]
     fn only_the_default_file_may_be_missing() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("none.toml");
         let there = folder.path().join("some.toml");
-        std::fs::write(&there, "catalog = \"/a\"").unwrap();
+        fs::write(&there, "catalog = \"/a\"").unwrap();
         assert!(ConfigFile::load(Some(&missing), None).is_err());
         assert!(ConfigFile::load(None, Some(&missing)).is_err());
         assert!(ConfigFile::load(Some(&missing), Some(&there)).is_err());

@@ -1,6 +1,9 @@
 //! Bad input that needs neither a kernel nor a real runtime: each gets its message, its remedy and
 //! its exit code.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::json;
 
 use crate::fake_podman::{FakePodman, answer_always};
@@ -82,6 +85,22 @@ fn a_file_with_the_name_of_a_scheduler_is_ignored() {
     assert_failed(&run, 1, &["unlike_any", "schedctl list"]);
     let run = fixture.run("run ./scx_one --socket none.sock");
     assert_failed(&run, 1, &["./scx_one"]);
+}
+
+/// Root would trust and run what others wrote. For another user it is that user's own business.
+#[test]
+fn root_uses_no_settings_file_that_others_may_write_to() {
+    let fixture = Fixture::new();
+    let file = fixture.path("config.toml");
+    for (mode, is_safe) in [(0o600, true), (0o644, true), (0o664, false), (0o666, false)] {
+        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        let output = fixture.run("config");
+        let is_used = is_safe || !rustix::process::geteuid().is_root();
+        assert_eq!(output.code == 0, is_used, "{mode:o}: {}", output.err);
+        if !is_used {
+            assert_failed(&output, 1, &["others may write to it", "chmod go-w"]);
+        }
+    }
 }
 
 #[test]
@@ -192,7 +211,7 @@ fn a_huge_claimed_size_is_refused_without_reading() {
     assert_failed(&output, 1, &["team/huge", "bytes"]);
 }
 
-fn this_architecture() -> &'static str {
+pub(crate) fn this_architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
