@@ -3,10 +3,11 @@
 //!
 //! ```text
 //! full ─▶ ID.log becomes ID.log.1 (replacing the one before) ─▶ a new ID.log, the next part
-//!            └─ else, such as on a full disk: ID.log is emptied
+//!   │        └─ else, such as on a full disk: ID.log is emptied
+//!   └─ somebody still reads ID.log.1: ID.log grows up to a larger limit
 //! ```
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ use super::entry::{Entry, Note};
 
 /// Of each of the two files.
 pub(in crate::containerd) const MAX_BYTES: u64 = 10 << 20;
+/// While a reader has not finished the older file, as many times as large.
+const FOLLOWED: u64 = 6;
 /// For a reader that looks whether the file is locked.
 const LOCK_TRIES: usize = 100;
 const LOCK_INTERVAL: Duration = Duration::from_millis(10);
@@ -90,7 +93,8 @@ impl BoundedFile {
     fn try_append(&mut self, entries: &[u8], now: Timestamp) -> io::Result<()> {
         let added = entries.len() as u64;
         let length = self.length()?;
-        if length > 0 && length + added > self.max_bytes {
+        let is_full = |limit: u64| length > 0 && length + added > limit;
+        if is_full(FOLLOWED * self.max_bytes) || is_full(self.max_bytes) && !self.is_read() {
             self.begin_part(now);
         }
         let mut text = Vec::with_capacity(entries.len() + 200);
@@ -124,6 +128,12 @@ impl BoundedFile {
     /// Asked each time: somebody may have emptied the file.
     fn length(&self) -> io::Result<u64> {
         Ok(self.file()?.metadata()?.len())
+    }
+
+    /// Whether a reader has locked the older file.
+    fn is_read(&self) -> bool {
+        let older = File::open(before(&self.path)).map(|file| file.try_lock());
+        matches!(older, Ok(Err(TryLockError::WouldBlock)))
     }
 
     fn begin_part(&mut self, now: Timestamp) {
@@ -260,6 +270,28 @@ mod tests {
             .map(|number| format!("line {number}"))
             .collect();
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn what_is_being_read_is_kept_for_some_time() {
+        let (folder, path) = new_log();
+        let mut file = BoundedFile::with_limit(&path, 1000);
+        let mut numbers = 0..;
+        while !before(&path).exists() {
+            append(&mut file, numbers.next().unwrap());
+        }
+        let older = File::open(before(&path)).unwrap();
+        older.lock_shared().unwrap();
+        let first = fs::read(before(&path)).unwrap();
+        while file.length().unwrap() < 5900 {
+            append(&mut file, numbers.next().unwrap());
+            assert_eq!(fs::read(before(&path)).unwrap(), first);
+        }
+        for _ in 0..5 {
+            append(&mut file, numbers.next().unwrap());
+        }
+        assert_ne!(fs::read(before(&path)).unwrap(), first);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[test]

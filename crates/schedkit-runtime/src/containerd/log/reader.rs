@@ -38,6 +38,8 @@ struct OpenFile {
     file: File,
     id: (u64, u64),
     offset: u64,
+    /// The log writer does not remove it now.
+    locked: bool,
     format: Format,
     /// A line that has not ended.
     rest: Vec<u8>,
@@ -98,7 +100,8 @@ impl LogReader {
         while let Some(file) = &mut self.file {
             // Asked first: what is in the old file then is all that it will ever have.
             let next = next_file(&self.path, file)?;
-            found |= file.read_on(self.times, &mut self.part, &mut self.shown, on_output)?;
+            let (part, shown) = (&mut self.part, &mut self.shown);
+            found |= file.read_on(&self.path, self.times, part, shown, on_output)?;
             match next {
                 Some(next) => self.file = Some(next),
                 None => break,
@@ -159,6 +162,7 @@ impl OpenFile {
             id: id(&file.metadata()?),
             file,
             offset: 0,
+            locked: false,
             format: Format::Unknown,
             rest: Vec::new(),
         }))
@@ -167,6 +171,7 @@ impl OpenFile {
     /// Reads up to the present end.
     fn read_on(
         &mut self,
+        path: &Path,
         times: LineTimes,
         part: &mut Option<u64>,
         shown: &mut Shown,
@@ -180,6 +185,7 @@ impl OpenFile {
         let mut buffer = vec![0; CHUNK];
         let mut found = false;
         loop {
+            self.keep(path);
             let length = self.file.read(&mut buffer)?;
             if length == 0 {
                 return Ok(found);
@@ -188,6 +194,14 @@ impl OpenFile {
             self.offset += length as u64;
             self.rest.extend_from_slice(&buffer[..length]);
             self.take_lines(times, part, shown, on_output);
+        }
+    }
+
+    /// Locks the older file until it has been read. The newer one is locked by the log writer.
+    fn keep(&mut self, path: &Path) {
+        let is_older = |found: Metadata| id(&found) != self.id;
+        if !self.locked && fs::metadata(path).is_ok_and(is_older) {
+            self.locked = self.file.try_lock_shared().is_ok();
         }
     }
 
