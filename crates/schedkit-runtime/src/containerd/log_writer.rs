@@ -47,7 +47,7 @@ const READY: &str = "/proc/self/fd/5";
 const PIPE_BYTES: usize = 1 << 20;
 const CHUNK: usize = 64 * 1024;
 /// In chunks.
-const QUEUE: usize = 64;
+const QUEUE: usize = 16;
 /// For a disk that hangs; a scheduler is stalled after 30 seconds.
 const PATIENCE: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(5);

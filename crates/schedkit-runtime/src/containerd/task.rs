@@ -29,8 +29,10 @@ pub(super) const STOP_SIGNAL: &str = "io.containerd.image.config.stop-signal";
 /// For a process to exit after SIGKILL; one that waits for a disk takes longer.
 const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// For the log writer to write the final output of a process that has exited.
+/// For the log writer to write the final output of a process that has exited, while it makes no
+/// progress, and in all: a process of the scheduler may go on and write for ever.
 const FINAL_OUTPUT: Duration = Duration::from_secs(2);
+const ALL_FINAL_OUTPUT: Duration = Duration::from_secs(60);
 /// For one call that waits for an exit; it is repeated.
 const WAIT_CALL: Duration = Duration::from_secs(3600);
 /// For containerd to finish a deletion for a client that disconnected; it refuses others meanwhile.
@@ -131,9 +133,12 @@ impl Task<'_> {
             }
             (false, Until::Exit) => self.follow(&mut reader, on_output).await?,
         };
-        let end = Instant::now() + FINAL_OUTPUT;
-        while self.log.is_written() && Instant::now() < end {
-            self.read(&mut reader, on_output)?;
+        let limit = Instant::now() + ALL_FINAL_OUTPUT;
+        let mut end = Instant::now() + FINAL_OUTPUT;
+        while self.log.is_written() && Instant::now() < end.min(limit) {
+            if self.read(&mut reader, on_output)? {
+                end = Instant::now() + FINAL_OUTPUT;
+            }
             sleep(POLL_INTERVAL).await;
         }
         self.read(&mut reader, on_output)?;

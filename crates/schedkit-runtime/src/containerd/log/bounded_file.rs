@@ -210,7 +210,7 @@ pub(super) fn part_of(first_line: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::super::LineTimes;
-    use super::super::entry::{LineEnd, Source, write};
+    use super::super::entry::{LineEnd, Source, time_text, write};
     use super::super::reader::LogReader;
     use super::*;
 
@@ -220,7 +220,7 @@ mod tests {
         let end = LineEnd::Newline;
         write(
             &mut entry,
-            Timestamp::UNIX_EPOCH,
+            &time_text(Timestamp::UNIX_EPOCH),
             Source::Stdout,
             end,
             text.as_bytes(),

@@ -9,8 +9,6 @@
 //! 2026-01-31T08:00:00.000000004Z stderr F  long line
 //! ```
 
-use std::io::Write;
-
 use jiff::Timestamp;
 
 const SHORTEST_TIME: usize = "2026-01-31T08:00:00Z".len();
@@ -76,10 +74,15 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// A time as entries have it.
+pub(in crate::containerd) fn time_text(time: Timestamp) -> String {
+    format!("{time:.9}")
+}
+
 /// Appends an entry.
 pub(in crate::containerd) fn write(
     to: &mut Vec<u8>,
-    time: Timestamp,
+    time: &str,
     source: Source,
     end: LineEnd,
     text: &[u8],
@@ -93,8 +96,9 @@ pub(in crate::containerd) fn write(
         LineEnd::Newline => "F",
         LineEnd::Open => "P",
     };
-    // Writing to a vector cannot fail.
-    let _ = write!(to, "{time:.9} {source} {end} ");
+    for part in [time, " ", source, " ", end, " "] {
+        to.extend_from_slice(part.as_bytes());
+    }
     to.extend_from_slice(text);
     to.push(b'\n');
 }
@@ -107,7 +111,8 @@ impl Note {
                 format!("missing {bytes} {}", reason.replace('\n', " "))
             }
         };
-        write(to, time, Source::Writer, LineEnd::Newline, text.as_bytes());
+        let (time, text) = (time_text(time), text.as_bytes());
+        write(to, &time, Source::Writer, LineEnd::Newline, text);
     }
 
     pub(in crate::containerd) fn parse(text: &[u8]) -> Option<Self> {
@@ -156,7 +161,7 @@ mod tests {
         ) {
             let time = Timestamp::new(second, 7).unwrap();
             let mut line = Vec::new();
-            write(&mut line, time, source, end, &text);
+            write(&mut line, &time_text(time), source, end, &text);
             prop_assert_eq!(line.pop(), Some(b'\n'));
             let entry = Entry::parse(&line).unwrap();
             prop_assert_eq!((entry.source, entry.end, entry.text), (source, end, &text[..]));

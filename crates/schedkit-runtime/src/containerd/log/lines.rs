@@ -1,11 +1,10 @@
 //! Cuts the output of one stream into entries. Pure but for the time, which is a parameter.
 
-use std::mem::take;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::entry::{LineEnd, Source, write};
+use super::entry::{LineEnd, Source, time_text, write};
 
 /// A longer line becomes several entries.
 const MAX_TEXT: usize = 16 * 1024;
@@ -19,6 +18,8 @@ pub(in crate::containerd) struct Lines {
     /// A line that has not ended, and when it began.
     line: Vec<u8>,
     began: Timestamp,
+    /// The text of the latest time: many lines have the same one.
+    time: (Timestamp, String),
 }
 
 impl Lines {
@@ -27,6 +28,7 @@ impl Lines {
             source,
             line: Vec::new(),
             began: Timestamp::UNIX_EPOCH,
+            time: (Timestamp::UNIX_EPOCH, time_text(Timestamp::UNIX_EPOCH)),
         }
     }
 
@@ -76,7 +78,11 @@ impl Lines {
     }
 
     fn end(&mut self, end: LineEnd, to: &mut Vec<u8>) {
-        write(to, self.began, self.source, end, &take(&mut self.line));
+        if self.time.0 != self.began {
+            self.time = (self.began, time_text(self.began));
+        }
+        write(to, &self.time.1, self.source, end, &self.line);
+        self.line.clear();
     }
 }
 
