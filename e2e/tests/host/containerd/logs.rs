@@ -151,6 +151,8 @@ fn a_scheduler_goes_on_when_the_disk_of_its_log_is_full() {
         "say",
         "begin",
         "flood",
+        "flood",
+        "flood",
         "touch",
         full.path(),
         "await",
