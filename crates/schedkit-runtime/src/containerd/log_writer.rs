@@ -37,6 +37,8 @@ use super::log::lines::Lines;
 
 /// The first argument; the second is the path of the log.
 const COMMAND: &str = "write-log";
+/// The third argument of a standby.
+const STANDBY: &str = "--standby";
 /// As it is listed: not with the commands of schedctl, which somebody may kill by their name.
 const PROCESS_NAME: &std::ffi::CStr = c"schedctl-log";
 /// What the shim passes: the scheduler's output, and where to say that this process is ready.
@@ -83,7 +85,7 @@ impl LogToWrite {
     pub fn requested(argv: &[OsString]) -> Option<Self> {
         let (path, role) = match argv {
             [_, command, path] if command == COMMAND => (path, Role::Writer),
-            [_, command, path, option] if command == COMMAND && option == standby::OPTION => {
+            [_, command, path, option] if command == COMMAND && option == STANDBY => {
                 (path, Role::Standby)
             }
             _ => return None,
@@ -106,7 +108,12 @@ impl LogToWrite {
         };
         let (stdout, stderr) = (open_pipe(STDOUT)?, open_pipe(STDERR)?);
         let mut file = BoundedFile::open(&self.path);
-        let standby = Standby::keep(&self.path);
+        let args = [
+            OsStr::new(COMMAND),
+            self.path.as_os_str(),
+            OsStr::new(STANDBY),
+        ];
+        let standby = Standby::keep(args.map(OsString::from).to_vec());
         let (sender, receiver) = sync_channel(QUEUE);
         forward(stdout, Source::Stdout, sender.clone())?;
         forward(stderr, Source::Stderr, sender)?;

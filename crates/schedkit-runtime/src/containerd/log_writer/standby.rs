@@ -1,8 +1,8 @@
 //! The second process: it has the same pipes and does not read them before the first one is killed.
 
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -10,10 +10,6 @@ use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::COMMAND;
-
-/// The argument that makes this program the standby.
-pub(super) const OPTION: &str = "--standby";
 /// This program, also if its file was replaced.
 const PROGRAM: &str = "/proc/self/exe";
 /// Said to a standby that is not needed any more. One that hears nothing takes over.
@@ -35,13 +31,13 @@ enum Link {
 
 impl Standby {
     /// Where no process can be started, the log is written without a standby until one can.
-    pub(super) fn keep(path: &Path) -> Self {
+    pub(super) fn keep(args: Vec<OsString>) -> Self {
         let link = Arc::new(Mutex::new(Link::None));
-        let (shared, path) = (Arc::clone(&link), path.to_owned());
+        let shared = Arc::clone(&link);
         // Without this thread there is no standby, and the log is written as well.
         let _ = thread::Builder::new()
             .name("standby".to_owned())
-            .spawn(move || keep(&path, &shared));
+            .spawn(move || keep(&args, &shared));
         Self(link)
     }
 
@@ -53,10 +49,10 @@ impl Standby {
     }
 }
 
-fn keep(path: &Path, link: &Mutex<Link>) {
+fn keep(args: &[OsString], link: &Mutex<Link>) {
     loop {
         let mut command = Command::new(PROGRAM);
-        let command = command.arg0("schedctl").arg(COMMAND).arg(path).arg(OPTION);
+        let command = command.arg0("schedctl").args(args);
         let started = command
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

@@ -1,3 +1,5 @@
+//! The parts of a log writer; the tests with a real containerd have the processes.
+
 use std::io::pipe;
 
 use super::super::log::{LineTimes, Log};

@@ -1,3 +1,5 @@
+//! Logs as the log writer leaves them, and what is shown of them.
+
 use std::io::Write;
 
 use super::*;
