@@ -16,12 +16,18 @@ fn is_over(unit: &UnitState) -> bool {
     ["dead", "failed"].contains(&unit.sub.as_str())
 }
 
+/// It ends for good, and `status` says why.
 #[track_caller]
 fn must_stay_down(machine: &BootMachine, exit_code: &str) {
     let unit = machine.await_unit("the unit ends for good", is_over);
     assert_eq!(unit.active, "failed", "{}", machine.explain());
     assert_eq!(unit.exit_code, exit_code, "{}", machine.explain());
     assert_eq!(unit.restarts, "0", "{}", machine.explain());
+    let reason = machine.reason();
+    assert!(
+        reason.starts_with("status: ") && reason.contains("enabled at boot, and its unit failed"),
+        "{reason}"
+    );
 }
 
 #[test]
