@@ -287,7 +287,7 @@ fn doctor_checks_an_image_against_this_machine() {
     let checks = document["checks"].as_array().unwrap();
     let kernel = checks.iter().find(|check| check["id"] == "image.kernel");
     let detail = kernel.unwrap()["detail"].as_str().unwrap();
-    assert!(detail.contains("the image wants 6.12"), "{detail}");
+    assert!(detail.contains("the image needs 6.12"), "{detail}");
     assert!(
         checks
             .iter()
