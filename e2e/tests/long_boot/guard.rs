@@ -8,7 +8,7 @@ use super::boot_machine::{BootMachine, boot_machine};
 
 const SESSION: &str = "session.service";
 /// Long enough for what the tests do before it is over.
-const TRIAL: &str = "90s";
+const TRIAL: &str = "45s";
 const GUARDS: &str = "schedctl-guard-*";
 
 /// Runs schedctl as a command of a session is run, in a control group that it shares with the
