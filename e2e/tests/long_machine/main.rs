@@ -4,6 +4,7 @@
 
 #![cfg(test)]
 
+mod already_running;
 mod attach;
 mod bad_input;
 mod faults;
