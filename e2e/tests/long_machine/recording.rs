@@ -19,7 +19,7 @@ const KEYS: [&str; 12] = [
     "source <(schedctl completion bash)",
     "schedctl list",
     "schedctl run scx_lavdd",
-    "schedctl ru\tsc\t\tb\t",
+    "schedctl ru\tsc\t\t\tb\t",
     "schedctl status",
     "schedctl run scx_lab",
     "schedctl sw\tscx_l\t--ver\t\t\t1.0\t",
