@@ -90,15 +90,16 @@ fn a_trial_whose_session_was_killed_is_taken_back() {
 #[test]
 fn a_guard_whose_runtime_is_away_says_so_and_tries_again() {
     let machine = boot_machine();
-    for (driver, daemon, other) in [
-        ("podman", Daemon::Podman, "containerd"),
-        ("containerd", Daemon::Containerd, "podman"),
-    ] {
+    for (driver, daemon) in DRIVERS
+        .into_iter()
+        .zip([Daemon::Podman, Daemon::Containerd])
+    {
         try_in_session(&machine, &format!("-d {driver} run scx_lab"));
         kill_session(&machine);
         machine.stop_daemon(daemon);
         machine.until("status says that going back has failed", || {
-            let status = machine.json(&["-d", other, "status"]).1;
+            let (code, status) = machine.json(&["-d", driver, "status"]);
+            assert_eq!(code, 1, "{status:#}");
             let warnings = status["warnings"].to_string();
             warnings.contains("going back has failed")
                 && warnings.contains("its guard process tries again")
