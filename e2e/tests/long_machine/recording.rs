@@ -125,6 +125,7 @@ fn cast(events: &Events) -> String {
     });
     let mut lines = format!("{header}\n");
     for (at, text) in events {
+        let at = (at * 1000.0).round() / 1000.0;
         lines += &format!("{}\n", json!([at, "o", text]));
     }
     lines
