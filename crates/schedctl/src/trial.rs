@@ -124,7 +124,7 @@ impl FailedReturn {
         let Self { attempts, error } = self;
         let times = match attempts {
             1 => "once".to_owned(),
-            several => format!("{several} times, at last"),
+            several => format!("{several} times, the last time"),
         };
         let next = match guard {
             GuardProcess::Running => "its guard process tries again",
@@ -196,7 +196,10 @@ mod tests {
         assert!(once.is_abandoned(Duration::ZERO, GuardProcess::Running));
         let twice = once.with_failure(&error("second\u{1b}[2J"));
         let warning = twice.warning(now, GuardProcess::Gone);
-        assert!(warning.contains("2 times, at last: second"), "{warning}");
+        assert!(
+            warning.contains("2 times, the last time: second"),
+            "{warning}"
+        );
         assert!(warning.contains("the next `schedctl run`"), "{warning}");
         assert!(!warning.contains('\u{1b}'), "{warning}");
     }

@@ -36,7 +36,7 @@ impl<T> Fact<T> {
             Self::Known(_) => None,
             Self::Absent => Some("is not there".to_owned()),
             Self::Unreadable(why) => Some(format!("cannot be read: {why}")),
-            Self::Malformed(text) => Some(format!("makes no sense: {text:?}")),
+            Self::Malformed(text) => Some(format!("is malformed: {text:?}")),
         }
     }
 

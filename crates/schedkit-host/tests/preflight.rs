@@ -307,7 +307,7 @@ fn a_failure_names_what_was_observed() {
         (
             "no-sched-ext",
             "image.kernel",
-            "6.12.48+deb13-amd64; the image wants 6.18 or newer",
+            "6.12.48+deb13-amd64; the image needs 6.18 or newer",
         ),
         (
             "no-btf",

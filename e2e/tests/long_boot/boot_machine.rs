@@ -31,11 +31,6 @@ pub(crate) struct UnitState {
 }
 
 impl UnitState {
-    /// systemd has given up, or waits before it tries again.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.active == "failed" || self.sub.starts_with("auto-restart")
-    }
-
     pub(crate) fn summary(&self) -> String {
         let Self {
             active,

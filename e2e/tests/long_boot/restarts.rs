@@ -1,5 +1,7 @@
 //! What systemd starts again, and what it leaves alone.
 
+use testkit::machine::DRIVERS;
+
 use super::boot_machine::{BootMachine, UNIT, UnitState, boot_machine};
 
 fn start(machine: &BootMachine) {
@@ -16,20 +18,27 @@ fn is_over(unit: &UnitState) -> bool {
     ["dead", "failed"].contains(&unit.sub.as_str())
 }
 
+/// It ends for good, and `status` says why.
 #[track_caller]
 fn must_stay_down(machine: &BootMachine, exit_code: &str) {
     let unit = machine.await_unit("the unit ends for good", is_over);
     assert_eq!(unit.active, "failed", "{}", machine.explain());
     assert_eq!(unit.exit_code, exit_code, "{}", machine.explain());
     assert_eq!(unit.restarts, "0", "{}", machine.explain());
+    let reason = machine.reason();
+    assert!(
+        reason.starts_with("status: ") && reason.contains("enabled at boot, and its unit failed"),
+        "{reason}"
+    );
 }
 
 #[test]
 fn an_ejected_scheduler_is_started_again_and_a_stopped_one_is_not() {
     let machine = boot_machine();
-    for driver in testkit::machine::DRIVERS {
+    // scx_lab exits with 0 after the first and with 1 after the second.
+    for (driver, fault) in DRIVERS.into_iter().zip(["bpf-exit", "scx-error"]) {
         machine.use_driver(driver);
-        let faulty = ["--fault", "scx-error", "--after", "30s"];
+        let faulty = ["--fault", fault, "--after", "30s"];
         machine.expect(0, &[&["enable", "scx_lab", "--"][..], &faulty].concat());
         start(&machine);
         machine.await_ops("lab");

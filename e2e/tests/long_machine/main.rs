@@ -4,12 +4,15 @@
 
 #![cfg(test)]
 
+mod already_running;
 mod attach;
 mod bad_input;
 mod faults;
 mod full_disk;
 mod killed;
+mod page;
 mod real_schedulers;
+mod recording;
 mod status;
 mod switch;
 mod transcript;

@@ -1,5 +1,6 @@
 //! Schedulers that people run, on a machine of their own through both drivers: each through `run`,
-//! `status`, `logs`, `switch` and `stop`, and scx_lavd where tracefs and debugfs are not mounted.
+//! `status`, `logs`, `switch` and `stop`; what is said where tracefs and debugfs are not mounted,
+//! memory is short, and the kernel has no sched_ext.
 
 use lab::{LabSpec, SchedctlHost, Scheduler};
 use serde_json::Value;
@@ -19,17 +20,26 @@ const PATIENCE: [&str; 2] = ["--timeout", "10m"];
 const UNMOUNT: &str = "umount /sys/kernel/tracing; umount --recursive /sys/kernel/debug; \
                        ! grep -E ' (tracefs|debugfs) ' /proc/mounts";
 
-#[test]
-fn each_runs_is_replaced_and_stops_through_both_drivers() {
-    let machine = Machine::up(&LabSpec {
+/// A series of Debian's whose kernels have no sched_ext.
+const WITHOUT_SCHED_EXT: &str = "6.12";
+/// Less than any of them needs, and enough for the runtimes' programs in the same group.
+const SHORT_MEMORY: &str = "24M";
+
+fn spec(name: &str) -> LabSpec {
+    LabSpec {
         schedulers: vec![
             Scheduler::ScxLab,
             Scheduler::ScxBpfland,
             Scheduler::ScxLavd,
             Scheduler::ScxRusty,
         ],
-        ..SchedctlHost::spec("e2e-real-schedulers", &labs())
-    });
+        ..SchedctlHost::spec(name, &labs())
+    }
+}
+
+#[test]
+fn each_runs_is_replaced_and_stops_through_both_drivers() {
+    let machine = Machine::up(&spec("e2e-real-schedulers"));
     for driver in DRIVERS {
         let next = SCHEDULERS.iter().cycle().skip(1);
         for (old, new) in SCHEDULERS.iter().zip(next) {
@@ -38,6 +48,30 @@ fn each_runs_is_replaced_and_stops_through_both_drivers() {
     }
     for driver in DRIVERS {
         without_tracefs_lavd_fails_and_the_remedy_helps(&machine, driver);
+        without_memory_each_fails_and_says_so(&machine, driver);
+    }
+}
+
+#[test]
+fn without_sched_ext_each_is_refused_with_what_to_do() {
+    let machine = Machine::up(&LabSpec {
+        kernel: WITHOUT_SCHED_EXT.to_owned(),
+        ..spec("e2e-old-kernel")
+    });
+    for driver in DRIVERS {
+        for (name, _) in SCHEDULERS {
+            let error = &machine.expect(1, &["-d", driver, "run", name])["error"];
+            println!("{driver} {name}: {error:#}");
+            let message = error["message"].as_str().unwrap();
+            for part in [
+                "this machine cannot run it",
+                "kernel.sched_ext",
+                "boot a kernel",
+            ] {
+                assert!(message.contains(part), "{error:#}");
+            }
+        }
+        machine.must_be_idle(driver);
     }
 }
 
@@ -65,8 +99,10 @@ fn must_run(machine: &Machine, driver: &str, (name, ops): &(&str, &str)) {
     assert_eq!(status["warnings"], Value::Array(Vec::new()), "{status:#}");
     let ps = machine.expect(0, &["-d", driver, "ps"]);
     assert_eq!(ps["containers"][0]["name"], *name, "{ps:#}");
-    let logs = machine.must(&["-d", driver, "logs", *name]);
-    assert!(!logs.trim().is_empty(), "{name} has said nothing");
+    // scx_rusty writes to standard error only.
+    let logs = machine.schedctl(&["-d", driver, "logs", *name]);
+    assert_eq!(logs.status, 0, "{}", logs.text());
+    assert!(!logs.text().trim().is_empty(), "{name} has said nothing");
     let pid = &status["scheduler"]["pid"];
     let mounts = machine.shell(&format!("cat /proc/{pid}/mounts"));
     for mount in ["/sys/kernel/tracing tracefs ", "/sys/kernel/debug debugfs "] {
@@ -97,6 +133,32 @@ fn without_tracefs_lavd_fails_and_the_remedy_helps(machine: &Machine, driver: &s
     machine.expect(0, &run);
     machine.expect(0, &["-d", driver, "stop", "scx_lavd"]);
     machine.must_be_idle(driver);
+}
+
+/// The group in which a driver's containers are may have little memory.
+fn without_memory_each_fails_and_says_so(machine: &Machine, driver: &str) {
+    let group = match driver {
+        "podman" => "/sys/fs/cgroup/libpod_parent",
+        _ => "/sys/fs/cgroup/schedkit",
+    };
+    machine.shell(&format!(
+        "echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+         mkdir -p {group}; echo {SHORT_MEMORY} >{group}/memory.max"
+    ));
+    for (name, _) in &SCHEDULERS[..3] {
+        let run = [&["-d", driver, "run", name], &PATIENCE[..]].concat();
+        let error = &machine.expect(4, &run)["error"];
+        println!("{driver} {name}: {error:#}");
+        let reason = error["reason"].as_str().unwrap();
+        assert!(
+            ["OutOfMemory", "LoadFailedMemory"].contains(&reason),
+            "{error:#}"
+        );
+        let remedy = error["remedy"].as_str().unwrap();
+        assert!(remedy.contains("free memory"), "{error:#}");
+        machine.must_be_idle(driver);
+    }
+    machine.shell(&format!("echo max >{group}/memory.max"));
 }
 
 fn tracefs_check(machine: &Machine) -> Value {

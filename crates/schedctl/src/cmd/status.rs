@@ -33,8 +33,8 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 enum Answer {
     Known(Box<StatusReport>, Vec<String>),
-    /// What is known, and why that is not enough for a status.
-    Unknown(PartialStatus, String),
+    /// What is known, why that is not enough for a status, and warnings.
+    Unknown(PartialStatus, String, Vec<String>),
 }
 
 pub(super) async fn status(
@@ -58,7 +58,8 @@ async fn once(root: &HostRoot, runtimes: &Runtimes, printer: &mut Printer) -> an
             printer.print(&*report)?;
             Ok(report.exit())
         }
-        Answer::Unknown(known, error) => {
+        Answer::Unknown(known, error, warnings) => {
+            warnings.into_iter().for_each(|text| printer.warn(text));
             printer.partial(&known, error, Layout::Pretty);
             Ok(Exit::Failure)
         }
@@ -101,7 +102,8 @@ fn print_next(answer: &Answer, printer: &mut Printer) -> anyhow::Result<Reader> 
             warnings.iter().for_each(|text| printer.warn(text.clone()));
             printer.print_next(&TimedStatus::new(report, Timestamp::now()))
         }
-        Answer::Unknown(known, error) => {
+        Answer::Unknown(known, error, warnings) => {
+            warnings.iter().for_each(|text| printer.warn(text.clone()));
             printer.partial(known, error.clone(), Layout::Line);
             Ok(Reader::Open)
         }
@@ -116,21 +118,19 @@ async fn read(root: &HostRoot, state: &StateDir, runtimes: &Runtimes) -> Answer 
     let kernel = monitor.settled(SETTLE_TIMEOUT).await;
     let driver = runtimes.chosen.runtime;
     let containers = &inventory.containers;
-    let unknown =
-        |error: String| Answer::Unknown(PartialStatus::new(driver, &kernel, containers), error);
+    let (trial, own_warnings) = read_own_files(state);
+    let unknown = |error: String, warnings: Vec<String>| {
+        Answer::Unknown(
+            PartialStatus::new(driver, &kernel, containers),
+            error,
+            warnings,
+        )
+    };
     if let Some(error) = &inventory.chosen_error {
-        return unknown(unreachable_message(error, runtimes));
+        return unknown(unreachable_message(error, runtimes), own_warnings);
     }
     let process = process_to_inspect(&kernel, containers);
     let holds = process.map_or(Fact::Absent, |pid| monitor.holds_scheduler(pid));
-    let (trial, trial_warning) = match read_trial(state) {
-        Ok(Some((trial, guard))) => {
-            let warning = trial.warning(since_boot(), guard);
-            (Some((trial, guard)), Some(warning))
-        }
-        Ok(None) => (None, None),
-        Err(error) => (None, Some(error_text::one_line(&error))),
-    };
     let fallback = trial.as_ref().and_then(|(trial, _)| trial.before.as_ref());
     let (mut pods, pods_error) = match pods {
         Ok(pods) => (pods, None),
@@ -139,20 +139,34 @@ async fn read(root: &HostRoot, state: &StateDir, runtimes: &Runtimes) -> Answer 
     sked::read_links(&mut pods, &kernel, root);
     let assessment = match assess(&kernel, containers, &holds, fallback) {
         Ok(assessment) => include_sked(assessment, &kernel, &pods),
-        Err(error) => return unknown(error.to_string()),
+        Err(error) => return unknown(error.to_string(), own_warnings),
     };
     let mut report = StatusReport::new(driver, &kernel, containers, &assessment);
     report.trial = trial.map(|(trial, guard)| TrialDocument::new(&trial, guard));
     let Assessment { mut warnings, .. } = assessment;
-    warnings.extend(trial_warning);
-    let failed = BootFailure::read(state).ok().flatten();
-    warnings.extend(failed.map(|failure| failure.warning()));
+    warnings.extend(own_warnings);
     let other_error = inventory.other_error.as_ref();
     warnings.extend(other_error.map(|error| with_note(error, OTHER_UNKNOWN)));
     // If containerd does not answer at all, one warning is enough.
     let pods_error = pods_error.filter(|_| other_error.is_none());
     warnings.extend(pods_error.map(|error| with_note(&error, SKED_UNKNOWN)));
     Answer::Known(Box::new(report), warnings)
+}
+
+/// The trial in progress, and what is to be warned of whatever a runtime answers: a trial and a failed
+/// boot often have a runtime that is away as their reason.
+fn read_own_files(state: &StateDir) -> (Option<(Trial, GuardProcess)>, Vec<String>) {
+    let (trial, trial_warning) = match read_trial(state) {
+        Ok(Some((trial, guard))) => {
+            let warning = trial.warning(since_boot(), guard);
+            (Some((trial, guard)), Some(warning))
+        }
+        Ok(None) => (None, None),
+        Err(error) => (None, Some(error_text::one_line(&error))),
+    };
+    let failed = BootFailure::read(state).ok().flatten();
+    let failed = failed.map(|failure| failure.warning());
+    (trial, trial_warning.into_iter().chain(failed).collect())
 }
 
 /// Does not create the directory.
@@ -188,8 +202,8 @@ impl Answer {
             (Self::Known(one, warnings), Self::Known(two, others)) => {
                 one.same_as(two) && warnings == others
             }
-            (Self::Unknown(one, error), Self::Unknown(two, other)) => {
-                one.same_as(two) && error == other
+            (Self::Unknown(one, error, warnings), Self::Unknown(two, other, others)) => {
+                one.same_as(two) && error == other && warnings == others
             }
             _ => false,
         }
@@ -203,10 +217,11 @@ mod tests {
     use schedkit_runtime::driver::Runtime;
 
     use super::*;
+    use crate::fixtures::trial;
     use crate::runtimes::Endpoint;
 
     #[tokio::test]
-    async fn without_a_runtime_there_is_only_the_kernels_state() {
+    async fn without_a_runtime_there_is_the_kernels_state_and_what_own_files_say() {
         let folder = tempfile::tempdir().unwrap();
         let sched_ext = folder.path().join("sys/kernel/sched_ext");
         fs::create_dir_all(&sched_ext).unwrap();
@@ -216,15 +231,23 @@ mod tests {
             runtime: Runtime::Podman,
             socket,
         });
-        let answer = read(
-            &HostRoot::at(folder.path()),
-            &StateDir::at(folder.path()),
-            &runtimes,
-        )
-        .await;
-        let Answer::Unknown(known, error) = answer else {
+        let state = StateDir::at(folder.path());
+        trial("0123").save(&state).unwrap();
+        let failure = BootFailure {
+            scheduler: "scx_a".to_owned(),
+            reason: "Podman cannot be reached".to_owned(),
+            at: Timestamp::UNIX_EPOCH,
+        };
+        failure.save(&state).unwrap();
+        let answer = read(&HostRoot::at(folder.path()), &state, &runtimes).await;
+        let Answer::Unknown(known, error, warnings) = answer else {
             panic!("{answer:?}");
         };
+        let [of_the_trial, of_the_boot] = &warnings[..] else {
+            panic!("{warnings:?}");
+        };
+        assert!(of_the_trial.contains("is on trial until"), "{warnings:?}");
+        assert_eq!(*of_the_boot, failure.warning());
         assert!(error.contains("Podman cannot be reached"), "{error}");
         let json = serde_json::to_value(known).unwrap();
         assert_eq!(json["kernel"]["enabled"], false);

@@ -121,7 +121,7 @@ impl fmt::Display for AttachProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.has_process {
             Some(true) => "its process runs",
-            Some(false) => "it has no process any more",
+            Some(false) => "its process has ended",
             None => "the runtime does not say whether its process runs",
         })?;
         let state = self.kernel.known().map(|kernel| &kernel.state);
@@ -177,7 +177,7 @@ impl NotAttached {
                 let limit = humantime::format_duration(progress.limit);
                 let last_line = self.last_lines.last();
                 let last_line = last_line.map_or_else(
-                    || "it has written nothing".to_owned(),
+                    || "it has printed nothing".to_owned(),
                     |line| format!("its last output is: {line}"),
                 );
                 return format!(

@@ -82,14 +82,15 @@ impl Printer {
         exit
     }
 
-    /// Prints what is known, and an error.
-    pub(crate) fn partial(&self, known: &impl Document, error: String, layout: Layout) {
+    /// Prints what is known, and an error. The warnings so far are in this document only.
+    pub(crate) fn partial(&mut self, known: &impl Document, error: String, layout: Layout) {
         if self.format == Format::Text {
             let text = sanitize::styled(&known.text());
             let _ = ignore_closed_pipe(anstream::stdout().write_all(text.as_bytes()));
         }
         let error = ErrorDocument::plain(error, Exit::Failure);
         self.failure(&error, known, layout);
+        self.warnings.clear();
     }
 
     /// For errors in the command line.

@@ -156,7 +156,7 @@ fn a_missing_image_is_a_failure() {
     for args in ["info HOST/team/one:2.0", "versions HOST/team/two"] {
         let output = registry.fixture.run(&args.replace("HOST", host));
         assert_eq!((output.code, output.out.as_str()), (1, ""), "{args}");
-        assert!(output.err.contains("is not there"), "{}", output.err);
+        assert!(output.err.contains("was not found"), "{}", output.err);
     }
 }
 
@@ -236,7 +236,7 @@ fn an_unsigned_image_is_refused() {
 fn a_registry_error_is_not_a_refusal() {
     let registry = RegistryFixture::new();
     let host = registry.server.address.clone();
-    for (image, why) in [("none", "is not there"), ("sick", "cannot tell whether")] {
+    for (image, why) in [("none", "was not found"), ("sick", "cannot tell whether")] {
         let output = registry
             .fixture
             .run(&format!("verify {host}/team/{image}:1.0"));
@@ -287,7 +287,7 @@ fn doctor_checks_an_image_against_this_machine() {
     let checks = document["checks"].as_array().unwrap();
     let kernel = checks.iter().find(|check| check["id"] == "image.kernel");
     let detail = kernel.unwrap()["detail"].as_str().unwrap();
-    assert!(detail.contains("the image wants 6.12"), "{detail}");
+    assert!(detail.contains("the image needs 6.12"), "{detail}");
     assert!(
         checks
             .iter()

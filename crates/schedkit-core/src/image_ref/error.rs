@@ -17,14 +17,14 @@ pub enum ImageRefError {
         "an image reference begins with its registry's host, as in ghcr.io/schedkit/scx_lavd (short names are not accepted)"
     )]
     NoHost,
-    #[error("{0:?} is no registry host")]
+    #[error("{0:?} is not a registry host")]
     Host(String),
     #[error(
-        "{0:?} is no image path: lower-case letters, digits and single separators ('.', '_', '__', '-') between them, parts separated by '/'"
+        "{0:?} is not an image path: lower-case letters, digits and single separators ('.', '_', '__', '-') between them, parts separated by '/'"
     )]
     Path(String),
     #[error(
-        "{0:?} is no tag: up to 128 letters, digits, '.', '_' and '-', not beginning with '.' or '-'"
+        "{0:?} is not a tag: up to 128 letters, digits, '.', '_' and '-', not beginning with '.' or '-'"
     )]
     Tag(String),
     #[error("the digest after '@' is wrong")]

@@ -14,7 +14,7 @@ pub(super) fn isolcpus(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
         &snapshot.command_line,
         |line| line.isolcpus.as_deref(),
         "isolcpus",
-        "use a scheduler that leaves isolated processors alone, or drop isolcpus= from the kernel's command line",
+        "use a scheduler that leaves isolated processors alone, or remove isolcpus= from the kernel's command line",
     )
 }
 
@@ -23,13 +23,13 @@ pub(super) fn nohz_full(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
         &snapshot.command_line,
         |line| line.nohz_full.as_deref(),
         "nohz_full",
-        "use a scheduler that knows of tickless processors, or drop nohz_full= from the kernel's command line",
+        "use a scheduler that supports tickless processors, or remove nohz_full= from the kernel's command line",
     )
 }
 
 pub(super) fn other_managers(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     if snapshot.other_managers.is_empty() {
-        return Outcome::pass("nobody seen");
+        return Outcome::pass("no other scheduler manager was found");
     }
     let names: Vec<String> = snapshot.other_managers.iter().map(name).collect();
     Outcome::fail(
@@ -37,26 +37,26 @@ pub(super) fn other_managers(snapshot: &HostSnapshot, _: &Requirements) -> Outco
             "{}: may attach or detach a scheduler at any time",
             names.join(", ")
         ),
-        "let one manager do it: run `systemctl disable --now scx.service scx_loader.service`, or leave schedulers to it",
+        "use one manager only: run `systemctl disable --now scx.service scx_loader.service`, or leave schedulers to it",
     )
 }
 
 pub(super) fn attached(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     let Fact::Known(sched_ext) = &snapshot.sched_ext else {
-        return Outcome::skip("the kernel shows no sched_ext");
+        return Outcome::skip("the kernel has no sched_ext");
     };
     match &sched_ext.state {
-        Fact::Known(SchedExtState::Disabled) => Outcome::pass("none is"),
+        Fact::Known(SchedExtState::Disabled) => Outcome::pass("no scheduler is attached"),
         Fact::Known(SchedExtState::Enabled) => Outcome::fail(
             match sched_ext.attached() {
                 Some(ops) => format!("{ops} is attached"),
-                None => "one is attached that shows no name".to_owned(),
+                None => "a scheduler without a name is attached".to_owned(),
             },
             "`schedctl status` says whose it is; use `schedctl switch` to replace it, or stop it first",
         ),
         Fact::Known(
             SchedExtState::Prepping | SchedExtState::Enabling | SchedExtState::Disabling,
-        ) => Outcome::skip("one is being attached or detached right now"),
+        ) => Outcome::skip("a scheduler is being attached or detached right now"),
         Fact::Known(SchedExtState::Unknown(text)) => {
             Outcome::skip(format!("the kernel calls its state {text:?}"))
         }

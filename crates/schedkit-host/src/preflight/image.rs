@@ -8,21 +8,23 @@ use crate::snapshot::HostSnapshot;
 
 pub(super) fn kernel(snapshot: &HostSnapshot, requirements: &Requirements) -> Outcome {
     let Some(ImageRequirements { min_kernel, .. }) = &requirements.image else {
-        return Outcome::skip("no image is meant");
+        return Outcome::skip("no image was named");
     };
     let minimum = match min_kernel {
         MinKernel::Release(minimum) => minimum,
-        MinKernel::Unspecified => return Outcome::skip("the image names no oldest kernel"),
+        MinKernel::Unspecified => return Outcome::skip("the image does not name a minimum kernel"),
         MinKernel::Malformed(text) => {
-            return Outcome::skip(format!("the image wants kernel {text:?}, which is none"));
+            return Outcome::skip(format!(
+                "the minimum kernel of the image is {text:?}, which is not a kernel release"
+            ));
         }
     };
     match &snapshot.kernel.release {
         Fact::Known(release) if release.numbers() >= minimum.numbers() => {
-            Outcome::pass(format!("{release}; the image wants {minimum} or newer"))
+            Outcome::pass(format!("{release}; the image needs {minimum} or newer"))
         }
         Fact::Known(release) => Outcome::fail(
-            format!("{release}; the image wants {minimum} or newer"),
+            format!("{release}; the image needs {minimum} or newer"),
             format!(
                 "boot a kernel of {minimum} or newer, or use an older version of the scheduler"
             ),
@@ -33,7 +35,7 @@ pub(super) fn kernel(snapshot: &HostSnapshot, requirements: &Requirements) -> Ou
 
 pub(super) fn architecture(snapshot: &HostSnapshot, requirements: &Requirements) -> Outcome {
     let Some(ImageRequirements { architectures, .. }) = &requirements.image else {
-        return Outcome::skip("no image is meant");
+        return Outcome::skip("no image was named");
     };
     if architectures.is_empty() {
         return Outcome::skip("the image does not say which machines it was made for");

@@ -34,7 +34,7 @@ pub(super) fn version(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
 pub(super) fn sched_ext(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     match &snapshot.sched_ext {
         Fact::Known(sched_ext) => Outcome::pass(match &sched_ext.state {
-            Fact::Known(state) => format!("its state is {:?}", state.as_str()),
+            Fact::Known(state) => format!("the state of sched_ext is {:?}", state.as_str()),
             unknown => describe("/sys/kernel/sched_ext/state", unknown),
         }),
         missing => Outcome::fail(
@@ -46,7 +46,7 @@ pub(super) fn sched_ext(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
 
 pub(super) fn btf(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     match &snapshot.btf {
-        Fact::Known(btf) => Outcome::pass(format!("version {}", btf.version)),
+        Fact::Known(btf) => Outcome::pass(format!("BTF version {}", btf.version)),
         missing => Outcome::fail(
             describe("/sys/kernel/btf/vmlinux", missing),
             "boot a kernel with CONFIG_DEBUG_INFO_BTF=y, and make sure that /sys is mounted",
@@ -61,7 +61,10 @@ pub(super) fn config(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     };
     let missing = missing(config);
     if missing.is_empty() {
-        return Outcome::pass(format!("all set in {}", config.source.path()));
+        return Outcome::pass(format!(
+            "all required options are set in {}",
+            config.source.path()
+        ));
     }
     Outcome::fail(
         format!("{} not set in {}", missing.join(", "), config.source.path()),
@@ -140,9 +143,9 @@ pub(super) fn tracefs(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
 
 pub(super) fn preempt_rt(snapshot: &HostSnapshot, _: &Requirements) -> Outcome {
     match &snapshot.kernel.realtime {
-        Fact::Known(false) => Outcome::pass("it is not"),
+        Fact::Known(false) => Outcome::pass("not a PREEMPT_RT kernel"),
         Fact::Known(true) => Outcome::fail(
-            "it is one: real-time tasks stay out of a scheduler's hands and can starve it into a stall",
+            "a PREEMPT_RT kernel: real-time tasks run before those of the scheduler and can starve it, which is a stall",
             "try the scheduler under your real-time load before you rely on it, or boot an ordinary kernel",
         ),
         unknown => Outcome::skip_unknown("/proc/sys/kernel/version", unknown),

@@ -24,9 +24,9 @@ pub(super) fn cap_perfmon(snapshot: &HostSnapshot, _: &Requirements) -> Outcome 
 
 fn check_capability(snapshot: &HostSnapshot, capability: Capability) -> Outcome {
     match &snapshot.capabilities {
-        Fact::Known(set) if set.has(capability) => Outcome::pass("it has"),
+        Fact::Known(set) if set.has(capability) => Outcome::pass("this process has it"),
         Fact::Known(_) => Outcome::fail(
-            "it has not",
+            "this process does not have it",
             format!(
                 "run as root (sudo); in a container, run it privileged or add {}",
                 capability.name()

@@ -30,11 +30,11 @@ pub(super) fn any(host: &HostSnapshot, requirements: &Requirements) -> Outcome {
         .iter()
         .any(|socket| socket.reachability == Reachability::NotChecked)
     {
-        return Outcome::skip("not all of them were tried");
+        return Outcome::skip("not every socket was tried");
     }
     let others = other_runtimes::remedy(&host.other_runtimes);
     Outcome::fail(
-        "neither does",
+        "neither Podman nor containerd answers",
         others.unwrap_or_else(|| NO_RUNTIME_REMEDY.to_owned()),
     )
 }

@@ -42,7 +42,7 @@ pub enum ResolveError {
         suggestions: Vec<String>,
     },
     /// It has a `/`, so it cannot be a name.
-    #[error("{text:?} is no image reference")]
+    #[error("{text:?} is not an image reference")]
     Reference {
         /// Fit to print.
         text: String,

@@ -35,7 +35,7 @@ pub enum ChallengeError {
     Text,
     #[error("it offers neither Bearer nor Basic")]
     Scheme,
-    #[error("its realm is no URL of a token server")]
+    #[error("its realm is not the URL of a token server")]
     Realm,
 }
 

@@ -27,7 +27,7 @@ pub enum Retry {
 /// What went wrong with a request. Its text follows "cannot get REQUEST from HOST: ".
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    #[error("it is not there; is the name right?")]
+    #[error("it was not found: check the name")]
     NotFound,
     /// From the registry, or from the server that issues its tokens.
     #[error("access denied{code}: the request was sent {login}; {}", login.remedy())]
@@ -131,7 +131,7 @@ pub enum BadResponse {
     Challenge(#[source] ChallengeError),
     #[error("it holds no usable token")]
     Token,
-    #[error("it lists {0:?}, which is no tag")]
+    #[error("it lists {0:?}, which is not a tag")]
     Tag(String),
     #[error("its next page was read before, or belongs to another list")]
     NextPage,
@@ -139,9 +139,9 @@ pub enum BadResponse {
     LostPage,
     #[error("it is a redirect without a usable address")]
     Location,
-    #[error("it is no image index")]
+    #[error("it is not an image index")]
     Content(#[source] ContentError),
-    #[error("it is one image and no list of them")]
+    #[error("it is a single image, not a list of images")]
     NoIndex,
 }
 
@@ -173,7 +173,7 @@ impl From<serde_json::Error> for BadResponse {
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// A well-formed host name such as 999.999.999.999 that is no part of a URL.
-    #[error("the host name makes no URL")]
+    #[error("the host name cannot be part of a URL")]
     Address,
     #[error("cannot use {} with its certificate authority", path.display())]
     CaFile {
@@ -188,7 +188,7 @@ pub enum SetupError {
         reason: &'static str,
     },
     /// The address is not repeated: it may hold a password.
-    #[error("the address of the proxy is no URL; look at {variable}")]
+    #[error("the address of the proxy is not a URL: check {variable}")]
     Proxy { variable: &'static str },
     #[error("this machine has no certificate authorities (install ca-certificates)")]
     NoRoots,

@@ -161,7 +161,7 @@ fn log_entry(text: &str) -> Result<TransparencyLogEntry, Refusal> {
         serde_json::from_str(text).map_err(|error| unreadable(&error.to_string()))?;
     let body = STANDARD
         .decode(&payload.body)
-        .map_err(|_| unreadable("its body is no base64"))?;
+        .map_err(|_| unreadable("its body is not base64"))?;
     let kind: Body =
         serde_json::from_slice(&body).map_err(|error| unreadable(&error.to_string()))?;
     if (kind.kind.as_str(), kind.version.as_str()) != ("hashedrekord", "0.0.1") {
@@ -175,7 +175,7 @@ fn log_entry(text: &str) -> Result<TransparencyLogEntry, Refusal> {
     }
     let promise = STANDARD
         .decode(promise)
-        .map_err(|_| unreadable("its promise is no base64"))?;
+        .map_err(|_| unreadable("its promise is not base64"))?;
     let index =
         LogIndex::try_from(payload.log_index).map_err(|_| unreadable("its index is negative"))?;
     let id = format!("sha256:{}", payload.log_id).parse::<Digest>();

@@ -18,7 +18,7 @@ const MAX_REPEATS: u32 = 1000;
 /// Why a regular expression is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SyntaxError {
-    #[error("is no regular expression: {0}")]
+    #[error("is not a regular expression: {0}")]
     Malformed(String),
     #[error("uses {0}, which Go's regular expressions do not have or interpret differently")]
     NotGo(&'static str),

@@ -66,7 +66,7 @@ pub enum KeyError {
     Several,
     #[error("has a PEM block that does not hold a public key")]
     Malformed,
-    #[error("is no ECDSA (P-256, P-384, P-521), Ed25519 or RSA key")]
+    #[error("is not an ECDSA (P-256, P-384, P-521), Ed25519 or RSA key")]
     Unsupported,
     #[error(
         "is an RSA key of {bits} bits; at least {MIN_RSA_BITS} and at most {MAX_RSA_BITS} are accepted"

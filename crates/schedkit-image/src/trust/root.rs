@@ -49,7 +49,7 @@ pub enum RootOrigin {
 /// Why text is no trusted root.
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
-    #[error("is no trusted root: {0}")]
+    #[error("is not a trusted root: {0}")]
     Malformed(String),
     #[error("has the media type {0:?}; a trusted root has `{MEDIA_TYPE}…`")]
     MediaType(String),

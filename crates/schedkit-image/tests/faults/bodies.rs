@@ -186,7 +186,7 @@ async fn a_blob_that_does_not_match_its_descriptor() {
         (
             "is gone",
             status(404),
-            "cannot get BLOB from HOST: it is not there; is the name right?".to_owned(),
+            "cannot get BLOB from HOST: it was not found: check the name".to_owned(),
             1,
         ),
     ] {
@@ -264,7 +264,7 @@ async fn a_digest_comes_from_the_header_else_from_the_content() {
         (
             "gone",
             status(404),
-            Err("cannot get HOST/team/scx:1 from HOST: it is not there; is the name right?"),
+            Err("cannot get HOST/team/scx:1 from HOST: it was not found: check the name"),
             vec!["HEAD"],
         ),
     ] {

@@ -72,14 +72,14 @@ async fn pages_of_tags() {
         (
             "no tag",
             page(r#"["a", "\u001b[2J/b"]"#, ""),
-            no_use("it lists \"�[2J/b\", which is no tag"),
+            no_use("it lists \"�[2J/b\", which is not a tag"),
             1,
         ),
         (
             "long tag",
             page(&format!("[\"{}\"]", "a".repeat(100_000)), ""),
             no_use(&format!(
-                "it lists \"{}…\", which is no tag",
+                "it lists \"{}…\", which is not a tag",
                 "a".repeat(200)
             )),
             1,
@@ -95,7 +95,7 @@ async fn pages_of_tags() {
             "gone",
             status(404),
             Err(
-                "cannot get the list of tags of HOST/team/scx from HOST: it is not there; is the name right?"
+                "cannot get the list of tags of HOST/team/scx from HOST: it was not found: check the name"
                     .to_owned(),
             ),
             1,
@@ -197,15 +197,15 @@ async fn referrers_by_the_api_or_by_the_tag() {
         ("a web page", typed("text/html; charset=utf-8", vec![b'x'; 5 << 20]), ok(index(&["a"])), Ok(1)),
         ("a web site", with(303, "Location", away.clone()), ok(index(&["a"])), Ok(1)),
         ("garbage", typed(INDEX, "garbage"), ok(index(&["a"])), no_use(not_json)),
-        ("one image", typed(INDEX, &manifest), ok(index(&["a"])), no_use("it is one image and no list of them")),
-        ("both kinds", typed(INDEX, r#"{"config": 1, "manifests": []}"#), status(404), no_use("it is no image index: both a manifest and an index")),
-        ("too many", api(&many), status(404), no_use("it is no image index: lists more than 1000 parts")),
+        ("one image", typed(INDEX, &manifest), ok(index(&["a"])), no_use("it is a single image, not a list of images")),
+        ("both kinds", typed(INDEX, r#"{"config": 1, "manifests": []}"#), status(404), no_use("it is not an image index: both a manifest and an index")),
+        ("too many", api(&many), status(404), no_use("it is not an image index: lists more than 1000 parts")),
         ("flood", typed(INDEX, vec![b' '; (4 << 20) + 1]), status(404), Err("cannot get LIST from HOST: it has more than 4194304 bytes".to_owned())),
         ("the API fails", status(500), ok(index(&["a"])), failed(500)),
         ("the API denies access", status(403), ok(index(&["a"])), Err("cannot get LIST from HOST: access denied: the request was sent without credentials; check the name, or log in (`podman login`) if it is not public".to_owned())),
         ("the tag fails", status(404), status(500), failed(500)),
         ("tag is garbage", status(404), ok("garbage"), no_use(not_json)),
-        ("tag is one image", status(404), ok(&manifest), no_use("it is one image and no list of them")),
+        ("tag is one image", status(404), ok(&manifest), no_use("it is a single image, not a list of images")),
         ("tag is the image itself", status(404), ok(IMAGE), Ok(0)),
     ] {
         let server = Server::start(move |request| match request.is("/referrers/") {

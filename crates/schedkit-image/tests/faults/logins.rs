@@ -126,7 +126,7 @@ async fn unusable_files_are_errors_without_their_content() {
         (&big, cannot("cannot be used: has more than 1048576 bytes")),
         (
             r#"{"auths": {"HOST": {"auth": "hunter2!"}}}"#,
-            cannot("has an entry for HOST whose auth is no base64 of NAME:PASSWORD"),
+            cannot("has an entry for HOST whose auth is not base64 of NAME:PASSWORD"),
         ),
         (
             r#"{"credHelpers": {"HOST": "../../hunter2"}}"#,

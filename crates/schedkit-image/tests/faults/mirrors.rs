@@ -89,7 +89,7 @@ async fn the_error_lists_what_failed_at_each_mirror() {
     assert_eq!(
         message(&error, &names),
         format!(
-            "cannot get IMAGE from ORIGIN: the response has HTTP status 500 (its mirrors failed before: cannot get IMAGE from LYING: the content has the digest {}, not {}; cannot get IMAGE from EMPTY: it is not there; is the name right?)",
+            "cannot get IMAGE from ORIGIN: the response has HTTP status 500 (its mirrors failed before: cannot get IMAGE from LYING: the content has the digest {}, not {}; cannot get IMAGE from EMPTY: it was not found: check the name)",
             crate::client::digest(b"other"),
             crate::client::digest(CONTENT)
         )
@@ -162,7 +162,7 @@ async fn after_a_mirror_without_signatures_the_registry_is_tried() {
         crate::client::digest(b"a signature")
     );
     let none = || typed(INDEX, r#"{"manifests": []}"#);
-    let failed = "cannot get LIST from ORIGIN: the response has HTTP status 501 (its mirrors failed before: cannot get LIST from MIRROR: it is not there; is the name right?)";
+    let failed = "cannot get LIST from ORIGIN: the response has HTTP status 501 (its mirrors failed before: cannot get LIST from MIRROR: it was not found: check the name)";
     for (name, mirror, origin, upstream, expected) in [
         (
             "empty",

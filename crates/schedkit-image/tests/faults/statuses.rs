@@ -31,7 +31,7 @@ async fn each_status_has_its_error_and_its_number_of_attempts() {
     for (reply, expected, requests) in [
         (
             status(404),
-            "cannot get IMAGE from HOST: it is not there; is the name right?".to_owned(),
+            "cannot get IMAGE from HOST: it was not found: check the name".to_owned(),
             1,
         ),
         (status(401), denied_with(""), 1),

@@ -199,7 +199,7 @@ async fn challenges_that_cannot_be_answered() {
         ("Bearer realm=\"t0ken", malformed("its syntax is wrong")),
         (
             "Bearer realm=t0ken",
-            malformed("its realm is no URL of a token server"),
+            malformed("its realm is not the URL of a token server"),
         ),
         (
             &long,

@@ -44,7 +44,7 @@ fn nonsense_is_reported_and_the_agent_goes_on() {
     ]);
     await_status("control characters are removed", &|status| {
         let state = status["state"].as_str().unwrap_or_default();
-        trouble(status, "enable_seq makes no sense")
+        trouble(status, "enable_seq is malformed")
             && !state.is_empty()
             && !state.contains(char::is_control)
     });
@@ -66,7 +66,7 @@ fn nonsense_is_reported_and_the_agent_goes_on() {
 
     std::fs::write(kernel.path().join("sys/kernel/sched_ext"), "a file").unwrap();
     await_status("with a file in its place support is unknown", &|status| {
-        status["supported"].is_null() && trouble(status, "/sys/kernel/sched_ext makes no sense")
+        status["supported"].is_null() && trouble(status, "/sys/kernel/sched_ext is malformed")
     });
 
     kernel.attached("lab", 8);

@@ -140,7 +140,7 @@ fn an_unreadable_kernel_state_is_an_error() {
             Fact::Unreadable("denied".to_owned()),
             "cannot be read: denied",
         ),
-        (Fact::Malformed("?".to_owned()), "makes no sense"),
+        (Fact::Malformed("?".to_owned()), "is malformed"),
         (
             kernel(SchedExtState::Unknown("resting".to_owned()), None, None),
             "its state is \"resting\"",

@@ -21,7 +21,7 @@ pub enum CredentialsError {
         line: usize,
         column: usize,
     },
-    #[error("{} has an entry for {host} whose auth is no base64 of NAME:PASSWORD", path.display())]
+    #[error("{} has an entry for {host} whose auth is not base64 of NAME:PASSWORD", path.display())]
     Entry { path: PathBuf, host: String },
     #[error("{} names a credential helper with characters that no helper's name has", path.display())]
     HelperName {

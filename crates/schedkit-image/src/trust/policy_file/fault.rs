@@ -73,7 +73,7 @@ pub enum PolicyFault {
         #[source]
         source: RootFileError,
     },
-    #[error("`rekorURL` is no URL with https:// or http://")]
+    #[error("`rekorURL` is not a URL with https:// or http://")]
     RekorUrl,
     /// Entries of another log cannot be verified with the public instance's keys.
     #[error("a `rekorURL` other than {PUBLIC_REKOR} needs `trustedRoot` with that log's key")]

@@ -143,7 +143,7 @@ fn faults_are_reported_with_their_position() {
         ),
         (
             "identities:\n- issuer: a\n  subjectRegExp: '('\n",
-            "3:18: `subjectRegExp` is invalid: is no regular expression: unclosed group",
+            "3:18: `subjectRegExp` is invalid: is not a regular expression: unclosed group",
         ),
         (
             "identities:\n- issuer: a\n  subjectRegExp: 'a**'\n",
@@ -153,7 +153,7 @@ fn faults_are_reported_with_their_position() {
         ("keys:\n- path: policy.yaml\n", "2:9: the key "),
         (
             "keys:\n- path: a.pem\nrekorURL: rekor.example\n",
-            "3:11: `rekorURL` is no URL",
+            "3:11: `rekorURL` is not a URL",
         ),
         (
             "keys:\n- path: a.pem\nrekorURL: https://rekor.example\n",
