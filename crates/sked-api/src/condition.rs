@@ -57,6 +57,8 @@ pub enum Reason {
     ApplyFailed,
     CheckFailed,
     PodsRefused,
+    RevisionFailed,
+    RolledBack,
     ImageError,
     Ejected,
     SchedulerEnded,
@@ -64,17 +66,22 @@ pub enum Reason {
     NotAttached,
     ContainerError,
     PodFailed,
+    InvalidRequest,
+    Quarantined,
     PolicyNotEnforced,
     PodPending,
     KernelIncomplete,
     KernelTooOld,
     WaitingForClaims,
     WaitingForDeletion,
+    RolloutPaused,
+    FleetUnhealthy,
+    RolloutBlocked,
+    Canary,
     RollingOut,
     ForeignScheduler,
     OwnedByOther,
     UnsupportedKernel,
-    Quarantined,
     NoNodes,
     NoKernelReport,
     Attached,
@@ -85,7 +92,7 @@ pub enum Reason {
 
 impl Reason {
     /// In the order of importance.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 39] = [
         Self::InvalidSpec,
         Self::NamespaceTerminating,
         Self::NameConflict,
@@ -94,6 +101,8 @@ impl Reason {
         Self::ApplyFailed,
         Self::CheckFailed,
         Self::PodsRefused,
+        Self::RevisionFailed,
+        Self::RolledBack,
         Self::ImageError,
         Self::Ejected,
         Self::SchedulerEnded,
@@ -101,17 +110,22 @@ impl Reason {
         Self::NotAttached,
         Self::ContainerError,
         Self::PodFailed,
+        Self::InvalidRequest,
+        Self::Quarantined,
         Self::PolicyNotEnforced,
         Self::PodPending,
         Self::KernelIncomplete,
         Self::KernelTooOld,
         Self::WaitingForClaims,
         Self::WaitingForDeletion,
+        Self::RolloutPaused,
+        Self::FleetUnhealthy,
+        Self::RolloutBlocked,
+        Self::Canary,
         Self::RollingOut,
         Self::ForeignScheduler,
         Self::OwnedByOther,
         Self::UnsupportedKernel,
-        Self::Quarantined,
         Self::NoNodes,
         Self::NoKernelReport,
         Self::Attached,
@@ -131,6 +145,8 @@ impl Reason {
             Self::ApplyFailed => "ApplyFailed",
             Self::CheckFailed => "CheckFailed",
             Self::PodsRefused => "PodsRefused",
+            Self::RevisionFailed => "RevisionFailed",
+            Self::RolledBack => "RolledBack",
             Self::ImageError => "ImageError",
             Self::Ejected => "Ejected",
             Self::SchedulerEnded => "SchedulerEnded",
@@ -138,17 +154,22 @@ impl Reason {
             Self::NotAttached => "NotAttached",
             Self::ContainerError => "ContainerError",
             Self::PodFailed => "PodFailed",
+            Self::InvalidRequest => "InvalidRequest",
+            Self::Quarantined => "Quarantined",
             Self::PolicyNotEnforced => "PolicyNotEnforced",
             Self::PodPending => "PodPending",
             Self::KernelIncomplete => "KernelIncomplete",
             Self::KernelTooOld => "KernelTooOld",
             Self::WaitingForClaims => "WaitingForClaims",
             Self::WaitingForDeletion => "WaitingForDeletion",
+            Self::RolloutPaused => "RolloutPaused",
+            Self::FleetUnhealthy => "FleetUnhealthy",
+            Self::RolloutBlocked => "RolloutBlocked",
+            Self::Canary => "Canary",
             Self::RollingOut => "RollingOut",
             Self::ForeignScheduler => "ForeignScheduler",
             Self::OwnedByOther => "OwnedByOther",
             Self::UnsupportedKernel => "UnsupportedKernel",
-            Self::Quarantined => "Quarantined",
             Self::NoNodes => "NoNodes",
             Self::NoKernelReport => "NoKernelReport",
             Self::Attached => "Attached",
@@ -242,9 +263,35 @@ impl Reason {
                 "The kernel of a selected node has no sched_ext: the node is excluded."
             }
             Self::Quarantined => {
-                "A selected node has the label `sked.schedkit.io/owner=quarantined`: the node is \
-                 excluded. Reserved: this version of sked does not set that label."
+                "The scheduler failed on a node, which therefore runs the kernel's own one; or a node \
+                 has the label `sked.schedkit.io/owner=quarantined`. A new revision, or the \
+                 request `release NODE`, ends the first; whoever set the label, the second."
             }
+            Self::RevisionFailed => {
+                "The revision failed and no further node gets it: there is none to go back to, or \
+                 `spec.onFailure.action` says so. `rejected` says why. Change the spec, or send \
+                 the request `retry`."
+            }
+            Self::RolledBack => {
+                "The revision failed, and the nodes have the last good one, or none if there is none. \
+                 `rejected` says why. Change the spec, or send the request `retry`."
+            }
+            Self::InvalidRequest => {
+                "The annotation `sked.schedkit.io/request` asks for nothing that sked knows, or for \
+                 something that is impossible now. Nothing was changed."
+            }
+            Self::RolloutPaused => {
+                "The roll-out stands still, because `spec.rollout.paused` is set."
+            }
+            Self::FleetUnhealthy => {
+                "More nodes are without their scheduler than `maxUnavailable` allows, so the roll-out \
+                 does not begin: the DaemonSet controller would replace all of them at once. Mend \
+                 them, or send the request `force`."
+            }
+            Self::RolloutBlocked => {
+                "A roll-out cannot go on because of the nodes that `problems` has."
+            }
+            Self::Canary => "The new revision runs on the canary's nodes only.",
             Self::NoNodes => "The SchedExt selects no node.",
             Self::NoKernelReport => {
                 "The state of a node's kernel is unknown: no agent reports it, or its report may \
@@ -265,9 +312,15 @@ impl Reason {
     }
 
     /// Whether nothing is rolled out, and the SchedExt is not ready, because of it. A policy that is
-    /// not enforced stops no scheduler.
+    /// not enforced stops no scheduler, nor does a mistake in a request; a quarantined node is not
+    /// among those that should run the scheduler.
     pub fn blocks(self) -> bool {
-        self.is_degraded() && self != Self::PolicyNotEnforced
+        let stops_nothing = [
+            Self::InvalidRequest,
+            Self::Quarantined,
+            Self::PolicyNotEnforced,
+        ];
+        self.is_degraded() && !stops_nothing.contains(&self)
     }
 }
 

@@ -10,6 +10,10 @@ pub const ROOT_SCHEDULER: (&str, &str) = ("sked.schedkit.io/root-scheduler", "tr
 pub const OWNER: &str = "sked.schedkit.io/owner";
 /// An annotation of DaemonSets: a time. A new one makes the DaemonSet controller process them again.
 pub const TOUCHED_AT: &str = "sked.schedkit.io/touched-at";
+/// An annotation of SchedExts: what a person asks of the roll-out; see [`crate::request`].
+pub const REQUEST: &str = "sked.schedkit.io/request";
+/// On pods: a hash of what their part of the SchedExt runs.
+pub const REVISION: &str = "sked.schedkit.io/revision";
 /// The scheduler's container.
 pub const CONTAINER: &str = "scx";
 /// The UDP port of the host that every scheduler's pod claims and none binds: only one pod of a node

@@ -11,6 +11,9 @@ pub mod env_var;
 pub mod label;
 pub mod node;
 pub mod pool;
+pub mod request;
+pub mod rollout;
+pub mod rollout_status;
 pub mod schedext;
 pub mod status;
 
@@ -18,5 +21,11 @@ pub use condition::{ConditionType, Reason};
 pub use env_var::EnvVar;
 pub use node::{SchedExtNode, SchedExtNodeSpec, SchedExtNodeStatus};
 pub use pool::Pool;
-pub use schedext::{NodeRules, PullPolicy, Rollout, SchedExt, SchedExtSpec};
+pub use request::Request;
+pub use rollout::{Canary, FailureAction, OnFailure, Rollout};
+pub use rollout_status::{
+    CanaryStatus, GoodRevision, NodeFailures, QuarantinedNode, RejectedRevision, RolloutPhase,
+    RolloutStatus, SchedulerEnd,
+};
+pub use schedext::{NodeRules, PullPolicy, SchedExt, SchedExtSpec};
 pub use status::{Counts, PoolStatus, Problem, SchedExtStatus};

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{
     LocalObjectReference, NodeAffinity, ResourceRequirements, Toleration,
 };
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::env_var::EnvVar;
 use crate::pool::Pool;
+use crate::rollout::{OnFailure, Rollout};
 use crate::status::SchedExtStatus;
 
 /// Which scheduler runs on which nodes.
@@ -34,6 +34,7 @@ use crate::status::SchedExtStatus;
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name":"Ops","type":"string","priority":1,"jsonPath":".status.ops"}"#,
     printcolumn = r#"{"name":"Revision","type":"string","priority":1,"jsonPath":".status.revision"}"#,
+    printcolumn = r#"{"name":"Rollout","type":"string","priority":1,"jsonPath":".status.rollout.phase"}"#,
     printcolumn = r#"{"name":"Conflicts","type":"integer","priority":1,"jsonPath":".status.counts.conflicted"}"#,
     printcolumn = r#"{"name":"Ejected","type":"integer","priority":1,"jsonPath":".status.counts.ejected"}"#
 )]
@@ -82,6 +83,9 @@ pub struct SchedExtSpec {
     /// How a change is rolled out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
+    /// What happens when a scheduler is ejected, ends, or is not attached in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<OnFailure>,
 }
 
 /// Requirements for nodes; pod affinity has no meaning for a scheduler of a whole machine.
@@ -103,13 +107,4 @@ pub enum PullPolicy {
     Always,
     /// The image must be on the node already.
     Never,
-}
-
-/// How a change is rolled out.
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Rollout {
-    /// On how many nodes the scheduler is replaced at the same time: a number or a percentage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_unavailable: Option<IntOrString>,
 }

@@ -4,6 +4,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::rollout_status::{GoodRevision, QuarantinedNode, RejectedRevision, RolloutStatus};
+
 /// The observed state of a SchedExt.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -25,6 +27,24 @@ pub struct SchedExtStatus {
     /// template may be another scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops_template: Option<String>,
+    /// The roll-out of the revision that the spec asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<RolloutStatus>,
+    /// The revision that every node ran last; the nodes go back to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_good: Option<GoodRevision>,
+    /// The one before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_good: Option<GoodRevision>,
+    /// The revision that failed last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<RejectedRevision>,
+    /// Nodes that do not run the scheduler any more, because it failed there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<QuarantinedNode>,
+    /// The request that was carried out last, or why it could not be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handled_request: Option<String>,
     /// The state of each pool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolStatus>,
@@ -62,6 +82,9 @@ pub struct Counts {
     /// Selected nodes whose kernel has no sched_ext.
     #[serde(default)]
     pub unsupported: i32,
+    /// Nodes that do not run the scheduler any more, because it failed there.
+    #[serde(default)]
+    pub quarantined: i32,
 }
 
 /// The state of a pool.

@@ -10,6 +10,7 @@ const ROOTS: &[&str] = &[
     "spec.affinity.nodeAffinity",
     "spec.imagePullSecrets",
     "spec.resources",
+    "spec.rollout.canary.nodes",
     "spec.rollout.maxUnavailable",
     "spec.tolerations",
     "status.conditions",
@@ -123,6 +124,10 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     (
         "spec.rollout.maxUnavailable",
         "On how many nodes the scheduler is replaced at the same time: a number, or a percentage such as 10%.",
+    ),
+    (
+        "spec.rollout.canary.nodes",
+        "How many nodes of each part (the base, a pool): a number, or a percentage such as 1%, rounded up.",
     ),
     (
         "spec.tolerations",

@@ -35,6 +35,11 @@ const LABEL_VALUE: Limit = Length(63);
 const OBJECT_NAME: Limit = Length(253);
 /// A number of nodes.
 const NODES: Limit = Between(0, i32::MAX);
+/// A number and its unit.
+const DURATION: Limit = Length(16);
+const REVISION: Limit = Length(64);
+/// As many nodes as fail, or are quarantined, before a revision as a whole fails.
+const FAILED_NODES: Limit = Items(100);
 const OPERATORS: Limit = OneOf(&["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]);
 
 /// By path.
@@ -132,8 +137,19 @@ pub(super) const SCHEDEXT: Limits = &[
         "spec.rollout.maxUnavailable",
         &[Length(16), Between(0, i32::MAX), Default(1)],
     ),
+    ("spec.rollout.soak", &[DURATION]),
+    (
+        "spec.rollout.canary.nodes",
+        &[Length(16), Between(0, i32::MAX), Default(1)],
+    ),
+    ("spec.rollout.canary.nodeSelector", &[Entries(32)]),
+    ("spec.rollout.canary.nodeSelector{}", &[LABEL_VALUE]),
+    ("spec.rollout.canary.soak", &[DURATION]),
+    ("spec.onFailure.attachDeadline", &[DURATION]),
+    ("spec.onFailure.ejections", &[Between(1, 100)]),
+    ("spec.onFailure.window", &[DURATION]),
     ("status.observedGeneration", &[]),
-    ("status.revision", &[Length(64)]),
+    ("status.revision", &[REVISION]),
     ("status.counts.desired", &[NODES]),
     ("status.counts.attached", &[NODES]),
     ("status.counts.ejected", &[NODES]),
@@ -141,6 +157,32 @@ pub(super) const SCHEDEXT: Limits = &[
     ("status.counts.conflicted", &[NODES]),
     ("status.counts.foreign", &[NODES]),
     ("status.counts.unsupported", &[NODES]),
+    ("status.counts.quarantined", &[NODES]),
+    ("status.rollout.revision", &[REVISION]),
+    ("status.rollout.selection", &[REVISION]),
+    ("status.rollout.canaries", &[Items(17)]),
+    ("status.rollout.canaries[].pool", &[Length(63)]),
+    ("status.rollout.canaries[].wanted", &[NODES]),
+    ("status.rollout.canaries[].nodes", &[Items(1000)]),
+    ("status.rollout.canaries[].nodes[]", &[OBJECT_NAME]),
+    ("status.rollout.failures", &[FAILED_NODES]),
+    ("status.rollout.failures[].node", &[OBJECT_NAME]),
+    ("status.rollout.failures[].ends", &[Items(100)]),
+    ("status.lastGood.revision", &[REVISION]),
+    ("status.lastGood.selection", &[REVISION]),
+    ("status.previousGood.revision", &[REVISION]),
+    ("status.previousGood.selection", &[REVISION]),
+    ("status.rejected.revision", &[REVISION]),
+    ("status.rejected.selection", &[REVISION]),
+    ("status.rejected.reason", &[Length(256)]),
+    ("status.rejected.node", &[OBJECT_NAME]),
+    ("status.rejected.message", &[Length(8192)]),
+    ("status.quarantined", &[FAILED_NODES]),
+    ("status.quarantined[].node", &[OBJECT_NAME]),
+    ("status.quarantined[].revision", &[REVISION]),
+    ("status.quarantined[].reason", &[Length(256)]),
+    ("status.quarantined[].message", &[Length(1024)]),
+    ("status.handledRequest", &[Length(512)]),
     ("status.ops", &[Length(128)]),
     ("status.opsTemplate", &[LABEL_VALUE]),
     ("status.pools", &[Items(16)]),

@@ -25,8 +25,22 @@ pub struct Rule {
 
 const SCHED: &[&str] = &["spec.sched", "spec.pools[].sched"];
 const ENV_NAME: &[&str] = &["spec.env[].name", "spec.pools[].env[].name"];
-const NODE_SELECTOR: &[&str] = &["spec.nodeSelector", "spec.pools[].nodeSelector"];
-const NODE_SELECTOR_VALUE: &[&str] = &["spec.nodeSelector{}", "spec.pools[].nodeSelector{}"];
+const NODE_SELECTOR: &[&str] = &[
+    "spec.nodeSelector",
+    "spec.pools[].nodeSelector",
+    "spec.rollout.canary.nodeSelector",
+];
+const NODE_SELECTOR_VALUE: &[&str] = &[
+    "spec.nodeSelector{}",
+    "spec.pools[].nodeSelector{}",
+    "spec.rollout.canary.nodeSelector{}",
+];
+const DURATION: &[&str] = &[
+    "spec.rollout.soak",
+    "spec.rollout.canary.soak",
+    "spec.onFailure.attachDeadline",
+    "spec.onFailure.window",
+];
 const AFFINITY: &[&str] = &["spec.affinity"];
 const NODE_AFFINITY: &[&str] = &["spec.affinity.nodeAffinity"];
 /// Where the API server must keep a null, so that a rule can reject it: it drops others before any
@@ -34,6 +48,7 @@ const NODE_AFFINITY: &[&str] = &["spec.affinity.nodeAffinity"];
 pub(super) const KEEPS_NULL: &[&str] = &[
     "spec.nodeSelector{}",
     "spec.pools[].nodeSelector{}",
+    "spec.rollout.canary.nodeSelector{}",
     "spec.affinity.nodeAffinity",
     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
 ];
@@ -285,8 +300,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "canary is no pool",
         at: &["spec.pools[].name"],
-        rule: "self != 'canary'",
-        message: "canary is a name that sked keeps for itself: give the pool another",
+        rule: "self != 'canary' && !self.endsWith('-canary')",
+        message: "canary, also at the end of a name, is what sked calls the DaemonSets of canaries: give the pool another",
     },
     Rule {
         name: "a pool chooses nodes",
@@ -305,6 +320,42 @@ pub const RULES: &[Rule] = &[
         at: &["spec.rollout.maxUnavailable"],
         rule: "type(self) == int || self.matches(r'^([1-9][0-9]?|100)%$')",
         message: "maxUnavailable is a number of nodes, as in 1, or a percentage from 1% to 100%, as in 10%",
+    },
+    Rule {
+        name: "a canary has at least one node",
+        at: &["spec.rollout.canary.nodes"],
+        rule: "type(self) == string || self >= 1",
+        message: "a canary has at least 1 node: leave out canary to roll out without one",
+    },
+    Rule {
+        name: "a canary is a percentage",
+        at: &["spec.rollout.canary.nodes"],
+        rule: "type(self) == int || self.matches(r'^([1-9][0-9]?|100)%$')",
+        message: "nodes of a canary is a number of nodes, as in 1, or a percentage from 1% to 100%, as in 10%",
+    },
+    Rule {
+        name: "a duration has a unit",
+        at: DURATION,
+        rule: "self.matches(r'^[0-9]{1,5}[smh]$')",
+        message: "a duration is a whole number of seconds, minutes or hours with its unit, as in 90s, 5m or 1h",
+    },
+    Rule {
+        name: "a duration is at most a week",
+        at: DURATION,
+        rule: "!self.matches(r'^[0-9]{1,5}[smh]$') || duration(self) <= duration('168h')",
+        message: "a duration is at most 168h",
+    },
+    Rule {
+        name: "a scheduler needs time to attach",
+        at: &["spec.onFailure.attachDeadline"],
+        rule: "!self.matches(r'^[0-9]{1,5}[smh]$') || duration(self) >= duration('10s')",
+        message: "attachDeadline is at least 10s: a scheduler has to be loaded and verified by the kernel",
+    },
+    Rule {
+        name: "a window is long enough to count",
+        at: &["spec.onFailure.window"],
+        rule: "!self.matches(r'^[0-9]{1,5}[smh]$') || duration(self) >= duration('10s')",
+        message: "window is at least 10s: ejections are counted within it",
     },
     Rule {
         name: "the name fits a label",
