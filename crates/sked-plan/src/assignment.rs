@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::eligibility::ExclusionReason;
 use crate::name::{NodeName, ObjectKey, Uid};
+use crate::part::PartId;
 
 /// How many nodes a list of examples names; the count beside it says how many there are.
 pub const MAX_EXAMPLES: usize = 10;
@@ -15,11 +16,16 @@ pub const MAX_EXAMPLES: usize = 10;
 pub struct Assignment {
     /// The generation of the spec that the claims read.
     pub generation: i64,
-    /// The base (`None`) and each pool. A part is missing if another object has the name of its
-    /// DaemonSet: it claims no node.
-    pub parts: BTreeMap<Option<String>, PartAssignment>,
-    /// Pools that have no DaemonSet because its name would be that of another SchedExt.
-    pub yields: BTreeMap<String, ObjectKey>,
+    /// What its status recorded of the roll-out then; see [`crate::rollout::record_key`].
+    pub record: u64,
+    /// The base, each pool, and the canaries. A part is missing if another object has the name of
+    /// its DaemonSet: it claims no node.
+    pub parts: BTreeMap<PartId, PartAssignment>,
+    /// Parts that have no DaemonSet because its name would be that of another SchedExt.
+    pub yields: BTreeMap<PartId, ObjectKey>,
+    /// From which nodes a canary can be chosen, by pool (`None` for the base). Filled only while a
+    /// roll-out may need it, and only for parts that the new revision changes.
+    pub canaries: BTreeMap<Option<String>, CanaryNodes>,
     /// Nodes that it selects and another SchedExt owns.
     pub lost: LostNodes,
     /// Nodes that it selects and that no SchedExt may use.
@@ -39,6 +45,23 @@ pub struct PartAssignment {
     /// few.
     pub waits_for: Vec<NodeName>,
 }
+
+/// The nodes of a part from which its canary can be chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CanaryNodes {
+    /// How many nodes the new revision of the part would run on.
+    pub total: usize,
+    /// Those on which it may run first, in the order of their names; the first
+    /// [`MAX_CANDIDATES`].
+    pub candidates: Vec<NodeName>,
+    /// Those that the status recorded as the canary's when the claims were computed.
+    pub recorded: Vec<NodeName>,
+    /// Those of them that still can be.
+    pub present: Vec<NodeName>,
+}
+
+/// Keeps assignments and statuses small.
+pub const MAX_CANDIDATES: usize = 1000;
 
 /// Nodes that other SchedExts own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

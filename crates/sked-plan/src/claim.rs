@@ -22,11 +22,17 @@
 //! claims no other. A node that is not ready, or has another taint that comes and goes by itself,
 //! keeps its owner.
 //!
+//! A canary claims the nodes that the status records as its own, before the other parts of its
+//! SchedExt, and always by the label: its template admits no other node. A node where a SchedExt's
+//! scheduler failed is not claimed by it (see `rollout`); as long as nobody else claims it, its label
+//! has a value that no template asks for.
+//!
 //! An excluded node (its kernel has no sched_ext, or runs a foreign scheduler) has no owner, and
 //! nobody is in conflict there. Its label has the reason as long as any template would admit a pod.
 //! While its kernel is unknown, a reserved label stays as it is. Nodes that are not ready or being
 //! deleted count like any other, as they do for the DaemonSet controller.
 
+mod canary;
 mod candidate;
 mod inputs;
 mod label;

@@ -30,8 +30,14 @@ use k8s_openapi::api::core::v1::PodTemplateSpec;
 use crate::part::Part;
 
 pub use overlay::overlay;
+pub use strategy::Update;
 
+/// As it is while nothing is wrong.
 pub fn daemonset(part: &Part<'_>) -> DaemonSet {
+    with_update(part, &Update::default())
+}
+
+pub fn with_update(part: &Part<'_>, update: &Update) -> DaemonSet {
     DaemonSet {
         metadata: labels::metadata(part),
         spec: Some(DaemonSetSpec {
@@ -40,7 +46,8 @@ pub fn daemonset(part: &Part<'_>) -> DaemonSet {
                 metadata: Some(labels::of_pods(part)),
                 spec: Some(pod::pod(part)),
             },
-            update_strategy: Some(strategy::strategy(part)),
+            update_strategy: Some(strategy::strategy(part, update)),
+            min_ready_seconds: strategy::min_ready_seconds(part),
             ..DaemonSetSpec::default()
         }),
         status: None,

@@ -68,12 +68,12 @@ pub(crate) fn observed(schedext: &SchedExt, daemonsets: &[Value]) -> Observed {
         nodes: 2,
         waits_for: Vec::new(),
     };
-    let pools = parts(schedext).map(|part| part.pool_name().map(str::to_owned));
+    let ids = parts(schedext).map(|part| part.id());
     let read = |one: &Value| Arc::new(LiveDaemonSet::read(one).unwrap());
     Observed {
         assignment: Arc::new(Assignment {
             generation: schedext.metadata.generation.unwrap(),
-            parts: pools.map(|pool| (pool, part.clone())).collect(),
+            parts: ids.map(|id| (id, part.clone())).collect(),
             ..Assignment::default()
         }),
         schedext: Arc::new(schedext.clone()),
@@ -82,6 +82,7 @@ pub(crate) fn observed(schedext: &SchedExt, daemonsets: &[Value]) -> Observed {
         kernels: Default::default(),
         min_kernels: Default::default(),
         owner_labels: std::collections::BTreeMap::new(),
+        unreachable: Default::default(),
         unenforced_policies: Vec::new(),
         kernel_gaps: std::collections::BTreeMap::new(),
         port_holders: std::collections::BTreeMap::new(),
@@ -107,6 +108,7 @@ pub(crate) fn pod(daemonset: &str, node: &str, state: PodState) -> Arc<LivePod> 
         restarts: 0,
         gate: None,
         template: "first".to_owned(),
+        revision: String::new(),
         created: Timestamp::UNIX_EPOCH,
     })
 }

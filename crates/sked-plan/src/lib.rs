@@ -7,6 +7,8 @@
 //! Fleet ─claim▶ Claims ─┬▶ label writes            (all SchedExts: which node has which owner)
 //!                       │
 //! Observed (one SchedExt, with its assignment) ─plan▶ Plan ─status▶ SchedExtStatus
+//!                                                        ▲              │
+//!                                                        └── rollout ◀──┘ (which revision runs where)
 //! ```
 //!
 //! This crate cannot import a Kubernetes client or an async runtime, and it reads no clock: the
@@ -33,6 +35,7 @@ pub mod observed;
 pub mod part;
 pub mod placement;
 pub mod plan;
+pub mod rollout;
 pub mod status;
 
 pub use live_daemonset::LiveDaemonSet;

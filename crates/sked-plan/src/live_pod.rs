@@ -25,6 +25,8 @@ pub struct LivePod {
     pub gate: Option<Gate>,
     /// The hash that the DaemonSet controller gave the pod's template.
     pub template: String,
+    /// The revision of its part, as the label has it; empty for pods of earlier templates.
+    pub revision: String,
     pub created: Timestamp,
 }
 

@@ -11,7 +11,7 @@ use schedkit_core::KernelRelease;
 
 use crate::live_pod::LivePod;
 use crate::observed::Observed;
-use crate::part::parts;
+use crate::part::{Part, parts};
 
 /// A kernel that is older than the minimum kernel of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +27,9 @@ pub(crate) fn too_old<'a>(observed: &'a Observed, pod: &LivePod) -> Option<TooOl
     let release = observed.releases.get(pod.node.as_ref()?)?;
     let mut live = observed.daemonsets.iter();
     let live = live.find(|live| live.uid == pod.daemonset)?;
-    let part = parts(&observed.schedext).find(|part| part.key() == live.key)?;
-    let image = part.sched();
+    let both = |part: Part<'a>| [part, part.canary()];
+    let mut parts = parts(&observed.schedext).flat_map(both);
+    let image = parts.find(|part| part.key() == live.key)?.sched();
     let min_kernel = observed.min_kernels.get(image)?;
     (release.numbers() < min_kernel.numbers()).then_some(TooOld {
         release,

@@ -34,11 +34,27 @@ impl OwnerId {
     /// Of a SchedExt's base (`None`) or of one of its pools. Nothing else is hashed, so an edit of
     /// the spec does not change the owner of a node.
     pub fn new(schedext: &Uid, pool: Option<&str>) -> Self {
+        Self::hashed(schedext, pool.unwrap_or_default())
+    }
+
+    /// Of the canary of the base or of a pool.
+    pub fn canary(schedext: &Uid, pool: Option<&str>) -> Self {
+        // A pool's name has no slash.
+        Self::hashed(schedext, &format!("{}/canary", pool.unwrap_or_default()))
+    }
+
+    /// Of nodes where no part of the SchedExt may run, because its scheduler failed there. No
+    /// template asks for it.
+    pub fn quarantine(schedext: &Uid) -> Self {
+        Self::hashed(schedext, "/quarantine")
+    }
+
+    fn hashed(schedext: &Uid, part: &str) -> Self {
         let mut hash = Sha256::new();
         hash.update(schedext.0.as_bytes());
         // A uid has no slash, so no pool's name can make one uid look like another.
         hash.update(b"/");
-        hash.update(pool.unwrap_or_default().as_bytes());
+        hash.update(part.as_bytes());
         let digest = hash.finalize();
         let first = digest.iter().take(8);
         Self(first.fold(0, |sum, byte| (sum << 8) | u64::from(*byte)))
@@ -104,7 +120,15 @@ mod tests {
         let uid = Uid("0d5ff1b8-13f8-4c8f-9a5e-0c1a3b0ac001".to_owned());
         let base = OwnerId::new(&uid, None);
         let batch = OwnerId::new(&uid, Some("batch"));
-        assert_ne!(base, batch);
+        let all = [
+            base,
+            batch,
+            OwnerId::canary(&uid, None),
+            OwnerId::canary(&uid, Some("batch")),
+            OwnerId::quarantine(&uid),
+        ];
+        let distinct: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(distinct.len(), all.len());
         assert_eq!(base.to_string().len(), 16);
         assert_eq!(batch.to_string().parse(), Ok(batch));
         for text in ["", "foreign", "0123456789ABCDEF", "+123456789abcdef"] {

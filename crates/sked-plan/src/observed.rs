@@ -56,6 +56,8 @@ pub struct Observed {
     pub architectures: BTreeMap<NodeName, String>,
     /// The owner labels of nodes for which those pods wait.
     pub owner_labels: BTreeMap<NodeName, String>,
+    /// The nodes of those pods that Kubernetes takes for dead, since when.
+    pub unreachable: BTreeMap<NodeName, Timestamp>,
     /// The admission policies that do not restrict the manager's account.
     pub unenforced_policies: Vec<&'static str>,
     /// Pods of others that have the host port of schedulers' pods, where that is why a pod of this

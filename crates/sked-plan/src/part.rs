@@ -1,6 +1,8 @@
-//! The parts of a SchedExt: its base and its pools. Each part has one DaemonSet. Claims, templates
-//! and plans all use this file for names, images, arguments and node selection.
+//! The parts of a SchedExt: its base and its pools. Each part has one DaemonSet, and during a
+//! roll-out a second one for its canary. Claims, templates and plans all use this file for names,
+//! images, arguments and node selection.
 
+mod revision;
 mod watchdog;
 
 use std::collections::BTreeMap;
@@ -13,6 +15,7 @@ use sked_api::{EnvVar, Pool, SchedExt};
 use crate::name::{ObjectKey, OwnerId, Uid};
 use crate::placement::Placement;
 
+pub use revision::{revision, selection};
 pub use watchdog::BadWatchdog;
 
 /// The longest label value: a DaemonSet selects its pods by its name.
@@ -23,6 +26,33 @@ pub struct Part<'a> {
     pub schedext: &'a SchedExt,
     /// `None` for the base.
     pub pool: Option<&'a Pool>,
+    pub stage: Stage,
+}
+
+/// Which of a part's DaemonSets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// The ordinary one.
+    Stable,
+    /// The one of a few nodes that run a new revision first.
+    Canary,
+}
+
+/// Which DaemonSet of a SchedExt.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PartId {
+    /// `None` for the base.
+    pub pool: Option<String>,
+    pub stage: Stage,
+}
+
+impl PartId {
+    pub fn stable(pool: Option<&str>) -> Self {
+        Self {
+            pool: pool.map(str::to_owned),
+            stage: Stage::Stable,
+        }
+    }
 }
 
 /// The base first, then the pools in their order. Admission rejects two pools of one name; should
@@ -31,6 +61,7 @@ pub fn parts(schedext: &SchedExt) -> impl Iterator<Item = Part<'_>> {
     let base = Part {
         schedext,
         pool: None,
+        stage: Stage::Stable,
     };
     let pools = &schedext.spec.pools;
     let first = |(at, pool): &(usize, &Pool)| !pools[..*at].iter().any(|one| one.name == pool.name);
@@ -38,6 +69,7 @@ pub fn parts(schedext: &SchedExt) -> impl Iterator<Item = Part<'_>> {
     let pools = pools.map(move |(_, pool)| Part {
         schedext,
         pool: Some(pool),
+        stage: Stage::Stable,
     });
     std::iter::once(base).chain(pools)
 }
@@ -47,20 +79,43 @@ impl<'a> Part<'a> {
         self.pool.map(|pool| pool.name.as_str())
     }
 
+    pub fn id(&self) -> PartId {
+        PartId {
+            pool: self.pool_name().map(str::to_owned),
+            stage: self.stage,
+        }
+    }
+
+    /// The same part's canary.
+    #[must_use]
+    pub fn canary(self) -> Self {
+        Self {
+            stage: Stage::Canary,
+            ..self
+        }
+    }
+
     /// The value of the owner label on nodes that this part owns.
     pub fn owner(&self) -> OwnerId {
-        OwnerId::new(&uid(self.schedext), self.pool_name())
+        let uid = uid(self.schedext);
+        match self.stage {
+            Stage::Stable => OwnerId::new(&uid, self.pool_name()),
+            Stage::Canary => OwnerId::canary(&uid, self.pool_name()),
+        }
     }
 
     /// Namespace and name of its DaemonSet. Admission limits the length of both names together; a
     /// longer name is cut, and a hash keeps it unique.
     pub fn key(&self) -> ObjectKey {
         let key = key(self.schedext);
-        let Some(pool) = self.pool_name() else {
-            return key;
+        let name = match (self.pool_name(), self.stage) {
+            (None, Stage::Stable) => return key,
+            (Some(pool), Stage::Stable) => format!("{}-{pool}", key.name),
+            (None, Stage::Canary) => format!("{}-canary", key.name),
+            (Some(pool), Stage::Canary) => format!("{}-{pool}-canary", key.name),
         };
         ObjectKey {
-            name: shortened(format!("{}-{pool}", key.name)),
+            name: shortened(name),
             namespace: key.namespace,
         }
     }

@@ -1,4 +1,5 @@
-//! Plans one SchedExt: which DaemonSets to create, replace, touch and delete.
+//! Plans one SchedExt: which DaemonSets to create, replace, touch and delete. What each of them
+//! follows is decided by [`crate::rollout`].
 //!
 //! Nodes play no role here: which nodes a DaemonSet may use is in the SchedExt's assignment.
 
@@ -11,7 +12,8 @@ use std::collections::BTreeSet;
 
 use crate::name::ObjectKey;
 use crate::observed::Observed;
-use crate::part::{parts, uid};
+use crate::part::uid;
+use crate::rollout::{Stable, Templates, current, is_deployed};
 
 pub use outcome::{Attempt, Failure, Outcome};
 pub use step::{Plan, PlanStep, TakenName, WaitingDaemonSet, WaitsFor};
@@ -24,13 +26,29 @@ pub fn plan(observed: &Observed) -> Plan {
     if deleting || observed.assignment.violation.is_some() {
         return plan;
     }
+    let live = observed.daemonsets.iter().map(|live| &**live);
+    let templates = Templates::new(&observed.schedext, is_deployed(&observed.schedext, live));
+    let is_held = matches!(templates.stable(), Stable::Held(_));
+    let is_unrecorded = current(&observed.schedext).is_none();
+    let update = decide::update(observed, &templates);
     let mut needed = BTreeSet::new();
-    for part in parts(&observed.schedext) {
-        if let Some(key) = decide::decide(observed, &part, &mut plan) {
-            needed.insert(key);
-        }
+    for part in templates.stable_parts() {
+        needed.extend(match is_held {
+            true => decide::hold(observed, &part, is_unrecorded, &mut plan),
+            false => decide::decide(observed, &part, &update, &mut plan),
+        });
     }
-    plan.steps.extend(orphans(observed, &needed));
+    for (part, _) in templates.canary_parts() {
+        let waits = is_unrecorded || decide::canary_waits(observed, &part, &update, &plan);
+        needed.extend(match waits {
+            true => decide::hold(observed, &part, is_unrecorded, &mut plan),
+            false => decide::decide(observed, &part, &update, &mut plan),
+        });
+    }
+    // What is held stays, and so does what it may still need.
+    if !is_held {
+        plan.steps.extend(orphans(observed, &needed));
+    }
     plan.steps.extend(unbound_pods::steps(observed));
     plan
 }

@@ -19,7 +19,7 @@ mod nodes;
 mod pod_issue;
 mod problem;
 mod progress;
-mod revision;
+mod rollout;
 
 use std::sync::Arc;
 
@@ -27,14 +27,18 @@ use jiff::Timestamp;
 use sked_api::{Counts, PoolStatus, SchedExtStatus};
 
 use api_value::{count, whole_seconds};
-use nodes::{OpsAndTemplate, PlacedPod};
+use nodes::OpsAndTemplate;
 
 use crate::node_state::NodeState;
 use crate::observed::Observed;
-use crate::part::parts;
+use crate::part::{Part, Stage, parts, revision};
 use crate::plan::{Outcome, Plan, unbound_pods};
+use crate::rollout::Record;
+use crate::rollout::advance::{advance, due as rollout_due};
 
 pub use event::{Event, EventKind, events};
+pub(crate) use nodes::PlacedPod;
+pub(crate) use pod_issue::exit_text;
 
 /// The status of a SchedExt that is being deleted does not change.
 pub fn status(observed: &Observed, plan: &Plan, outcome: &Outcome) -> SchedExtStatus {
@@ -73,15 +77,36 @@ fn with_known_names(
 ) -> SchedExtStatus {
     let schedext = &observed.schedext;
     let placed = nodes::placed(observed);
-    let issues = collect::issues(observed, &placed, plan, outcome);
-    let progress = progress::progress(observed, &placed, plan, &issues);
     let now = whole_seconds(observed.now);
+    let (record, hold) = advance(observed, &placed, plan, now);
+    let mut issues = collect::issues(observed, &placed, plan, outcome);
+    let progress = progress::progress(observed, &placed, plan, &issues);
+    let progress = rollout::progress(observed, &placed, &record, hold, progress);
+    issues.extend(rollout::issues(schedext, &record));
+    let quarantined = count(record.quarantined.len());
     let (ops, ops_template) = base_name(observed, &placed);
     let (problems, more_problems) = problem::problems(observed, &issues, before, now);
+    let Record {
+        rollout,
+        last_good,
+        previous_good,
+        rejected,
+        quarantined: quarantined_nodes,
+        handled_request,
+    } = record;
     SchedExtStatus {
         observed_generation: schedext.metadata.generation,
-        revision: Some(revision::revision(schedext)),
-        counts: Some(counts(observed, &placed)),
+        revision: Some(revision(schedext)),
+        counts: Some(Counts {
+            quarantined,
+            ..counts(observed, &placed)
+        }),
+        rollout,
+        last_good,
+        previous_good,
+        rejected,
+        quarantined: quarantined_nodes,
+        handled_request,
         ops,
         ops_template,
         pools: pools(observed, &placed),
@@ -97,7 +122,11 @@ pub fn due(observed: &Observed) -> Option<Timestamp> {
     let placed = nodes::placed(observed);
     let later = placed.iter().filter_map(pod_issue::deadline);
     let later = later.filter(|deadline| *deadline > observed.now);
-    later.chain(unbound_pods::next_due(observed)).min()
+    let rollout = rollout_due(observed, &placed);
+    later
+        .chain(unbound_pods::next_due(observed))
+        .chain(rollout)
+        .min()
 }
 
 fn counts(observed: &Observed, placed: &[PlacedPod<'_>]) -> Counts {
@@ -113,6 +142,7 @@ fn counts(observed: &Observed, placed: &[PlacedPod<'_>]) -> Counts {
         conflicted: count(assignment.lost.count),
         foreign: count(assignment.excluded.foreign),
         unsupported: count(assignment.excluded.unsupported),
+        quarantined: 0,
     }
 }
 
@@ -126,25 +156,39 @@ fn base_name(observed: &Observed, placed: &[PlacedPod<'_>]) -> OpsAndTemplate {
     }
 }
 
-fn pools(observed: &Observed, placed: &[PlacedPod<'_>]) -> Vec<PoolStatus> {
+fn pools(observed: &Observed, all_placed: &[PlacedPod<'_>]) -> Vec<PoolStatus> {
     let known = observed.schedext.status.iter();
     let known: Vec<_> = known.flat_map(|status| &status.pools).collect();
     let pools = parts(&observed.schedext).filter_map(|part| {
         let name = part.pool_name()?.to_owned();
-        let assignment = observed.assignment.parts.get(&Some(name.clone()));
+        let own = observed.assignment.parts.iter();
+        let own = own.filter(|(id, _)| id.pool.as_ref() == Some(&name));
+        let desired: usize = own.map(|(_, assignment)| assignment.nodes).sum();
         let known = known.iter().find(|known| known.name == name);
         let known = known.map(|old| (old.ops.clone(), old.ops_template.clone()));
-        let placed = nodes::of_part(observed, placed, &part);
+        let placed = nodes::of_part(observed, all_placed, &part);
         let (ops, ops_template) = nodes::learned(&placed, known.unwrap_or_default());
         Some(PoolStatus {
             name,
-            desired: count(assignment.map_or(0, |assignment| assignment.nodes)),
-            attached: nodes::attached(&placed).map(count),
+            desired: count(desired),
+            attached: nodes::attached(&with_canary(observed, all_placed, &part)).map(count),
             ops,
             ops_template,
         })
     });
     pools.collect()
+}
+
+/// The pods of a part and of its canary.
+fn with_canary<'a>(
+    observed: &Observed,
+    placed: &'a [PlacedPod<'a>],
+    part: &Part<'_>,
+) -> Vec<&'a PlacedPod<'a>> {
+    debug_assert_eq!(part.stage, Stage::Stable);
+    let mut pods = nodes::of_part(observed, placed, part);
+    pods.extend(nodes::of_part(observed, placed, &part.canary()));
+    pods
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::eligibility::Eligibility;
 use crate::name::{NodeName, ObjectKey, Uid};
 use crate::node::Node;
 use crate::observed::Fleet;
-use crate::part::parts;
+use crate::rollout::{Templates, is_deployed};
 
 /// The name of a DaemonSet and its pod spec.
 type Template = (ObjectKey, PodSpec);
@@ -95,9 +95,10 @@ fn templates(fleet: &Fleet, claims: &Claims) -> Vec<Template> {
         let Some(assignment) = assignment.filter(|one| one.violation.is_none()) else {
             continue;
         };
-        for part in parts(schedext) {
-            let pool = part.pool.map(|pool| pool.name.clone());
-            if assignment.parts.contains_key(&pool)
+        let live = fleet.daemonsets.iter().map(|live| &**live);
+        let templates = Templates::new(schedext, is_deployed(schedext, live));
+        for part in templates.parts() {
+            if assignment.parts.contains_key(&part.id())
                 && let Some(spec) = daemonset(&part).spec
                 && let Some(pod) = spec.template.spec
             {

@@ -10,6 +10,7 @@ use crate::claim::{Claims, LabelWrite, OwnerLabel};
 use crate::name::{NodeName, ObjectKey, OwnerId, Uid};
 use crate::observed::Fleet;
 use crate::part::{parts, uid};
+use crate::rollout;
 
 /// The claims without what the violations name: no label of those nodes is written, and those
 /// SchedExts keep the assignment that they had before, with the violation in it. The result must be
@@ -60,16 +61,25 @@ struct Owners {
 
 impl Owners {
     fn new(fleet: &Fleet) -> Self {
-        let all = || {
-            let schedexts = fleet.schedexts.iter();
-            schedexts.flat_map(|one| parts(one).map(move |part| (uid(one), part)))
+        let mut owners = Self {
+            daemonsets: BTreeMap::new(),
+            labels: BTreeMap::new(),
         };
-        Self {
-            daemonsets: all().map(|(uid, part)| (part.key(), uid)).collect(),
-            labels: all()
-                .map(|(uid, part)| (part.owner().to_string(), uid))
-                .collect(),
+        for schedext in &fleet.schedexts {
+            let uid = uid(schedext);
+            let quarantine = OwnerId::quarantine(&uid).to_string();
+            owners.labels.insert(quarantine, uid.clone());
+            let good = rollout::last_good(schedext);
+            let good = good.iter().flat_map(parts);
+            for part in parts(schedext)
+                .chain(good)
+                .flat_map(|part| [part, part.canary()])
+            {
+                owners.daemonsets.insert(part.key(), uid.clone());
+                owners.labels.insert(part.owner().to_string(), uid.clone());
+            }
         }
+        owners
     }
 
     fn of(&self, owner: OwnerId) -> Option<&Uid> {

@@ -4,13 +4,16 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec};
-use sked_api::SchedExt;
+use serde_json::Value;
+use sked_api::{RolloutPhase, SchedExt};
 
 use super::violation::Violation;
 use crate::live_daemonset::LiveDaemonSet;
 use crate::name::{ObjectKey, Uid};
 use crate::observed::Observed;
+use crate::part::{PartId, Stage};
 use crate::plan::{Plan, PlanStep};
+use crate::rollout::record_key;
 
 pub fn check_plan(observed: &Observed, plan: &Plan) -> Vec<Violation> {
     let schedext = &observed.schedext;
@@ -70,14 +73,38 @@ fn check_delete(observed: &Observed, key: &ObjectKey, uid: &Uid) -> Vec<Violatio
     }
     let schedext = &observed.schedext;
     let name = schedext.metadata.name.as_deref().unwrap_or_default();
-    let kept = |pool: &sked_api::Pool| !observed.assignment.yields.contains_key(&pool.name);
-    let pools = schedext.spec.pools.iter().filter(|pool| kept(pool));
+    let kept = |pool: &sked_api::Pool| {
+        let id = PartId::stable(Some(&pool.name));
+        !observed.assignment.yields.contains_key(&id)
+    };
+    let pools = followed_pools(schedext);
+    let pools = pools.iter().filter(|pool| kept(pool));
     let mut pools = pools.map(|pool| format!("{name}-{}", pool.name));
     let same_namespace = schedext.metadata.namespace.as_ref() == Some(&key.namespace);
     if same_namespace && (key.name == name || pools.any(|pool| pool == key.name)) {
         found.push(Violation::StillNeeded { key: key.clone() });
     }
     found
+}
+
+/// The pools that the stable DaemonSets are for: those of the last good revision while a canary
+/// runs the new one, and after that one failed.
+fn followed_pools(schedext: &SchedExt) -> Vec<sked_api::Pool> {
+    let status = schedext.status.as_ref();
+    let rollout = status.and_then(|status| status.rollout.as_ref());
+    let is_good = rollout.is_some_and(|rollout| {
+        matches!(
+            rollout.phase,
+            RolloutPhase::Canary | RolloutPhase::RolledBack
+        )
+    });
+    match status.and_then(|status| status.last_good.as_ref()) {
+        Some(good) if is_good => {
+            let pools = good.spec.get("pools").cloned().unwrap_or_default();
+            serde_json::from_value(pools).unwrap_or_default()
+        }
+        _ => schedext.spec.pools.clone(),
+    }
 }
 
 fn is_ours(observed: &Observed, live: &LiveDaemonSet) -> bool {
@@ -91,18 +118,24 @@ fn is_ours(observed: &Observed, live: &LiveDaemonSet) -> bool {
 fn is_early(observed: &Observed, key: &ObjectKey) -> bool {
     let schedext = &observed.schedext;
     let name = schedext.metadata.name.as_deref().unwrap_or_default();
-    let base = (key.name == name).then_some(&None);
     let assignment = &observed.assignment;
-    let of_pool = |pool: &&Option<String>| {
-        let pool = pool.as_ref().map(|pool| format!("{name}-{pool}"));
-        pool.as_ref() == Some(&key.name)
+    let is_it = |id: &&PartId| {
+        let pool = id.pool.as_ref().map(|pool| format!("{name}-{pool}"));
+        let stable = pool.as_deref().unwrap_or(name);
+        match id.stage {
+            Stage::Stable => key.name == stable,
+            Stage::Canary => key.name == format!("{stable}-canary"),
+        }
     };
-    // A name that was cut is not found here, so its pool is not checked.
-    let Some(pool) = base.or_else(|| assignment.parts.keys().find(of_pool)) else {
+    // A name that was cut is not found here, so its part is not checked.
+    let base = PartId::stable(None);
+    let base = (key.name == name).then_some(&base);
+    let Some(pool) = base.or_else(|| assignment.parts.keys().find(is_it)) else {
         return false;
     };
     let part = assignment.parts.get(pool);
     assignment.generation != schedext.metadata.generation.unwrap_or_default()
+        || assignment.record != record_key(schedext)
         || part.is_none_or(|part| !part.waits_for.is_empty())
 }
 
@@ -183,12 +216,7 @@ fn runs_one(spec: &DaemonSetSpec, schedext: &SchedExt) -> bool {
     let Some(pod) = &spec.template.spec else {
         return false;
     };
-    let pools = schedext
-        .spec
-        .pools
-        .iter()
-        .filter_map(|pool| pool.sched.as_ref());
-    let mut images = pools.chain([&schedext.spec.sched]);
+    let mut images = images(schedext);
     let privileged = |container: &k8s_openapi::api::core::v1::Container| {
         let context = container.security_context.as_ref();
         context.and_then(|context| context.privileged) == Some(true)
@@ -196,7 +224,21 @@ fn runs_one(spec: &DaemonSetSpec, schedext: &SchedExt) -> bool {
     pod.init_containers.is_none()
         && matches!(&*pod.containers, [one] if one.name == "scx"
             && privileged(one)
-            && images.any(|image| Some(image) == one.image.as_ref()))
+            && one.image.as_ref().is_some_and(|image| images.any(|one| one == *image)))
+}
+
+/// Of the spec and of the revision to which nodes go back.
+fn images(schedext: &SchedExt) -> impl Iterator<Item = String> {
+    let good = schedext.status.as_ref();
+    let good = good.and_then(|status| status.last_good.as_ref());
+    let good = good.map(|good| Value::Object(good.spec.clone()));
+    let spec = serde_json::to_value(&schedext.spec).ok();
+    let image = |of: &Value| of["sched"].as_str().map(str::to_owned);
+    spec.into_iter().chain(good).flat_map(move |spec| {
+        let pools = spec["pools"].as_array().into_iter().flatten();
+        let images: Vec<_> = pools.filter_map(image).chain(image(&spec)).collect();
+        images
+    })
 }
 
 fn excludes_a_second(spec: &DaemonSetSpec) -> bool {

@@ -1,6 +1,6 @@
 //! A candidate for a node: one DaemonSet, desired by a SchedExt or live or both.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::label::CurrentLabel;
@@ -8,7 +8,7 @@ use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::{LivePod, PodState};
 use crate::name::{NodeName, OwnerId};
 use crate::node::Node;
-use crate::part::Part;
+use crate::part::{Part, PartId, Stage};
 use crate::placement::{Fit, Placement};
 
 pub(super) struct Candidate {
@@ -17,6 +17,7 @@ pub(super) struct Candidate {
     /// None for a DaemonSet that no SchedExt asks for any more.
     pub(super) desired: Option<DesiredPart>,
     live: LivePlacement,
+    nodes: Nodes,
     /// Claims only nodes that it has: nobody knows what its SchedExt asks for.
     keeps_only: bool,
 }
@@ -24,8 +25,17 @@ pub(super) struct Candidate {
 /// A base or a pool as its SchedExt defines it.
 pub(super) struct DesiredPart {
     pub(super) owner: OwnerId,
-    pub(super) pool: Option<String>,
+    pub(super) id: PartId,
     placement: Placement,
+}
+
+/// Which of the nodes that its placement admits.
+#[derive(Default)]
+pub(super) struct Nodes {
+    /// Only these: those of a canary.
+    pub(super) only: Option<HashSet<NodeName>>,
+    /// Not these: its scheduler failed there.
+    pub(super) quarantined: HashSet<NodeName>,
 }
 
 /// Which nodes the live DaemonSet admits.
@@ -46,13 +56,20 @@ pub(super) struct NodeMatch {
     pub(super) runs: bool,
     /// Its live DaemonSet would run there if the node had no owner label.
     pub(super) live: bool,
+    /// Its scheduler failed there: the label keeps its DaemonSet away, whether it is live or not.
+    pub(super) quarantined: bool,
 }
 
 /// The candidates that have a pod on a node.
 pub(super) type Running<'a> = HashMap<&'a NodeName, Vec<usize>>;
 
 impl Candidate {
-    pub(super) fn desired(claimant: usize, part: &Part<'_>, live: Option<&Arc<Placement>>) -> Self {
+    pub(super) fn desired(
+        claimant: usize,
+        part: &Part<'_>,
+        live: Option<&Arc<Placement>>,
+        nodes: Nodes,
+    ) -> Self {
         let placement = part.placement();
         Self {
             claimant: Some(claimant),
@@ -63,9 +80,10 @@ impl Candidate {
             },
             desired: Some(DesiredPart {
                 owner: part.owner(),
-                pool: part.pool_name().map(str::to_owned),
+                id: part.id(),
                 placement,
             }),
+            nodes,
             keeps_only: false,
         }
     }
@@ -77,9 +95,10 @@ impl Candidate {
             live: LivePlacement::AsDesired,
             desired: live.owner.map(|owner| DesiredPart {
                 owner,
-                pool: Some(live.key.name.clone()),
+                id: PartId::stable(Some(&live.key.name)),
                 placement: Placement::clone(&live.placement),
             }),
+            nodes: Nodes::default(),
             keeps_only: true,
         }
     }
@@ -90,6 +109,7 @@ impl Candidate {
             claimant,
             desired: None,
             live: LivePlacement::Other(live),
+            nodes: Nodes::default(),
             keeps_only: false,
         }
     }
@@ -107,18 +127,32 @@ impl Candidate {
             Fit::Runs => true,
         };
         let desired = self.desired.as_ref();
-        let wanted = desired.is_some_and(|one| admits(one.placement.lasting_fit(node)));
-        let has = has_pod || desired.is_some_and(|one| label.names(one.owner));
-        let claims = wanted && (has || !self.keeps_only);
+        let listed = self.nodes.only.as_ref();
+        let listed = listed.is_none_or(|only| only.contains(&node.name));
+        let labelled = desired.is_some_and(|one| label.names(one.owner));
+        let fits = desired.is_some_and(|one| admits(one.placement.lasting_fit(node)));
+        // The template of a canary, which is kept, admits no node without the label.
+        let wanted = listed && (fits || (self.keeps_only && labelled));
+        let quarantined = wanted && self.nodes.quarantined.contains(&node.name);
+        let claims = wanted && !quarantined && (has_pod || labelled || !self.keeps_only);
+        let live = match &self.live {
+            LivePlacement::Absent => false,
+            // The template of a canary admits a node only if the label says so.
+            _ if self.is_canary() => labelled,
+            LivePlacement::AsDesired => wanted,
+            LivePlacement::Other(placement) => admits(placement.lasting_fit(node)),
+        };
         NodeMatch {
             claims,
             runs: claims && desired.is_some_and(|one| admits(one.placement.fit(node))),
-            live: match &self.live {
-                LivePlacement::Absent => false,
-                LivePlacement::AsDesired => wanted,
-                LivePlacement::Other(placement) => admits(placement.lasting_fit(node)),
-            },
+            live,
+            quarantined,
         }
+    }
+
+    pub(super) fn is_canary(&self) -> bool {
+        let desired = self.desired.as_ref();
+        desired.is_some_and(|desired| desired.id.stage == Stage::Canary)
     }
 }
 

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sked_api::SchedExt;
 
-use super::candidate::{Candidate, Running, has_run, occupies_node};
+use super::canary::CanaryRules;
+use super::candidate::{Candidate, Nodes, Running, has_run, occupies_node};
 use crate::assignment::{Assignment, PartAssignment};
 use crate::live_daemonset::LiveDaemonSet;
-use crate::name::{ObjectKey, Uid};
+use crate::name::{NodeName, ObjectKey, Uid};
 use crate::observed::{Fleet, UnreadableSchedExt};
-use crate::part::{self, Part, parts};
+use crate::part::{self, Part, PartId, parts};
+use crate::rollout::{Templates, quarantined, record_key};
 
 /// A SchedExt that claims nodes.
 pub(super) struct Claimant {
@@ -25,9 +27,12 @@ pub(super) struct Claimant {
     pub(super) unreadable: bool,
     created: Timestamp,
     generation: i64,
-    yields: BTreeMap<String, ObjectKey>,
-    /// Indices of its candidates: the pools in their order, then the base.
+    record: u64,
+    yields: BTreeMap<PartId, ObjectKey>,
+    /// Indices of its candidates: the canaries, the pools in their order, then the base.
     pub(super) candidates: Vec<usize>,
+    /// Set while its roll-out may choose nodes for a canary.
+    pub(super) canary_rules: Option<CanaryRules>,
 }
 
 #[derive(Default)]
@@ -60,8 +65,10 @@ impl Claimant {
             unreadable: false,
             created: created.map_or(Timestamp::MAX, |time| time.0),
             generation: schedext.metadata.generation.unwrap_or_default(),
+            record: record_key(schedext),
             yields: BTreeMap::new(),
             candidates: Vec::new(),
+            canary_rules: None,
         }
     }
 
@@ -73,9 +80,16 @@ impl Claimant {
             unreadable: true,
             created: Timestamp::MAX,
             generation: 0,
+            record: 0,
             yields: BTreeMap::new(),
             candidates: Vec::new(),
+            canary_rules: None,
         }
+    }
+
+    /// Whether a rival takes nodes from it.
+    pub(super) fn yields_to(&self, rival: &Self) -> bool {
+        !self.unreadable && self.priority < rival.priority
     }
 
     /// Decides between newcomers: the greater wins.
@@ -123,9 +137,20 @@ impl<'a> ClaimInputs<'a> {
 
     fn add(&mut self, schedext: &SchedExt, builder: &mut InputsBuilder<'a>) {
         let mut claimant = Claimant::new(schedext);
+        let is_own = |live: &&LiveDaemonSet| live.controller.as_ref() == Some(&claimant.uid);
+        let is_deployed = parts(schedext)
+            .filter_map(|part| builder.remaining.get(&part.key()).copied())
+            .any(|live| is_own(&live));
+        let templates = Templates::new(schedext, is_deployed);
+        claimant.canary_rules = CanaryRules::new(schedext, &templates);
+        for (part, nodes) in templates.canary_parts() {
+            let only = nodes.iter().map(|node| node.as_str().into()).collect();
+            self.add_part(&part, Some(only), &mut claimant, builder);
+        }
         // The base comes last: it gets what no pool of its own takes.
-        for part in parts(schedext).skip(1).chain(parts(schedext).take(1)) {
-            self.add_part(&part, &mut claimant, builder);
+        let parts = templates.stable_parts();
+        for part in parts.iter().skip(1).chain(parts.iter().take(1)) {
+            self.add_part(part, None, &mut claimant, builder);
         }
         self.claimants.push(claimant);
     }
@@ -134,14 +159,14 @@ impl<'a> ClaimInputs<'a> {
     fn add_part(
         &mut self,
         part: &Part<'_>,
+        only: Option<HashSet<NodeName>>,
         claimant: &mut Claimant,
         builder: &mut InputsBuilder<'a>,
     ) {
         let key = part.key();
-        if let Some(pool) = part.pool_name()
-            && builder.names.contains(&key)
-        {
-            claimant.yields.insert(pool.to_owned(), key);
+        let id = part.id();
+        if id != PartId::stable(None) && builder.names.contains(&key) {
+            claimant.yields.insert(id, key);
             return;
         }
         let live = builder.remaining.get(&key).copied();
@@ -153,9 +178,19 @@ impl<'a> ClaimInputs<'a> {
             builder.candidates.insert(&live.uid, self.candidates.len());
         }
         let placement = live.map(|live| &live.placement);
+        let revision = part::revision(part.schedext);
+        let quarantined = quarantined(part.schedext, &revision);
+        let nodes = Nodes {
+            only,
+            quarantined: quarantined.map(|one| one.node.as_str().into()).collect(),
+        };
         claimant.candidates.push(self.candidates.len());
-        self.candidates
-            .push(Candidate::desired(self.claimants.len(), part, placement));
+        self.candidates.push(Candidate::desired(
+            self.claimants.len(),
+            part,
+            placement,
+            nodes,
+        ));
     }
 
     fn add_unreadable(&mut self, schedext: &UnreadableSchedExt, builder: &mut InputsBuilder<'a>) {
@@ -194,12 +229,17 @@ impl<'a> ClaimInputs<'a> {
     pub(super) fn empty_assignments(&self) -> Vec<Assignment> {
         let part = |candidate: &usize| {
             let desired = self.candidates[*candidate].desired.as_ref()?;
-            Some((desired.pool.clone(), PartAssignment::default()))
+            Some((desired.id.clone(), PartAssignment::default()))
         };
         let empty = |claimant: &Claimant| Assignment {
             generation: claimant.generation,
+            record: claimant.record,
             parts: claimant.candidates.iter().filter_map(part).collect(),
             yields: claimant.yields.clone(),
+            canaries: claimant
+                .canary_rules
+                .as_ref()
+                .map_or_else(BTreeMap::new, CanaryRules::empty),
             ..Assignment::default()
         };
         self.claimants.iter().map(empty).collect()

@@ -49,7 +49,7 @@ impl NodeResolver {
         self.claims.clear();
         for (at, candidate) in inputs.candidates.iter().enumerate() {
             let node_match = candidate.node_match(node, running.contains(&at), label);
-            if node_match.claims || node_match.live {
+            if node_match.claims || node_match.live || node_match.quarantined {
                 self.matches.push((at, node_match));
             }
             // The candidates of one claimant are adjacent, in the order in which they apply.
@@ -82,10 +82,14 @@ impl NodeResolver {
         label: CurrentLabel<'_>,
     ) -> Option<LabelWrite> {
         let to = match self.winner {
-            Some((_, candidate)) if self.is_contested(candidate) => owner(inputs, candidate),
-            // Nobody claims the node, but a live template would admit a pod: keep the label.
-            None if !self.matches.is_empty() => return None,
-            _ => None,
+            Some((_, candidate)) if self.needs_label(inputs, candidate) => owner(inputs, candidate),
+            Some(_) => None,
+            None => match self.quarantine(inputs) {
+                Some(quarantine) => Some(quarantine),
+                // Nobody claims the node, but a live template would admit a pod: keep the label.
+                None if !self.matches.is_empty() => return None,
+                None => None,
+            },
         };
         let right = match (label, to) {
             (CurrentLabel::None, None) => true,
@@ -141,14 +145,21 @@ impl NodeResolver {
         label: CurrentLabel<'_>,
         assignments: &mut [Assignment],
     ) {
+        self.record_canaries(inputs, node, assignments);
         let Some((winner, candidate)) = self.winner else {
+            if !self
+                .quarantine(inputs)
+                .is_none_or(|owner| label.names(owner))
+            {
+                self.record_waiting(inputs, node, label, assignments);
+            }
             return;
         };
         let mut matches = self.matches.iter();
         let runs = matches.any(|(at, one)| *at == candidate && one.runs);
         if let Some(desired) = &inputs.candidates[candidate].desired
             && runs
-            && let Some(part) = assignments[winner].parts.get_mut(&desired.pool)
+            && let Some(part) = assignments[winner].parts.get_mut(&desired.id)
         {
             part.nodes += 1;
         }
@@ -162,8 +173,29 @@ impl NodeResolver {
             }
         }
         let right = owner(inputs, candidate).is_some_and(|owner| label.names(owner));
-        if self.is_contested(candidate) && !right {
+        if self.needs_label(inputs, candidate) && !right {
             self.record_waiting(inputs, node, label, assignments);
+        }
+    }
+
+    /// Adds the node to those from which a claimant can choose its canary: the new revision would
+    /// run there, and no other SchedExt keeps the node.
+    fn record_canaries(
+        &self,
+        inputs: &ClaimInputs<'_>,
+        node: &Node,
+        assignments: &mut [Assignment],
+    ) {
+        for (at, claimant) in inputs.claimants.iter().enumerate() {
+            let Some(rules) = &claimant.canary_rules else {
+                continue;
+            };
+            let gets_it = self.winner.is_none_or(|(winner, _)| {
+                winner == at || inputs.claimants[winner].yields_to(claimant)
+            });
+            if gets_it {
+                rules.record(node, &mut assignments[at].canaries);
+            }
         }
     }
 
@@ -179,10 +211,14 @@ impl NodeResolver {
         let new = self.matches.iter().filter(|(_, one)| !one.live);
         for (at, _) in new {
             let candidate = &inputs.candidates[*at];
+            // Without the label it starts nowhere.
+            if candidate.is_canary() {
+                continue;
+            }
             let (Some(claimant), Some(desired)) = (candidate.claimant, &candidate.desired) else {
                 continue;
             };
-            let part = assignments[claimant].parts.get_mut(&desired.pool);
+            let part = assignments[claimant].parts.get_mut(&desired.id);
             if (label == CurrentLabel::None || label.names(desired.owner))
                 && let Some(part) = part
                 && part.waits_for.len() < MAX_EXAMPLES
@@ -216,9 +252,17 @@ impl NodeResolver {
         }
     }
 
-    /// Whether any other DaemonSet would run there as well.
-    fn is_contested(&self, winner: usize) -> bool {
-        self.matches.iter().any(|(at, _)| *at != winner)
+    /// Whether any other DaemonSet would run there as well, or its own only with the label.
+    fn needs_label(&self, inputs: &ClaimInputs<'_>, winner: usize) -> bool {
+        let is_contested = self.matches.iter().any(|(at, _)| *at != winner);
+        is_contested || inputs.candidates[winner].is_canary()
+    }
+
+    /// The value that keeps everybody away whose scheduler failed there.
+    fn quarantine(&self, inputs: &ClaimInputs<'_>) -> Option<OwnerId> {
+        let (at, _) = self.matches.iter().find(|(_, one)| one.quarantined)?;
+        let claimant = inputs.candidates[*at].claimant?;
+        Some(OwnerId::quarantine(&inputs.claimants[claimant].uid))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::PodState;
 use crate::name::{OwnerId, Uid};
 use crate::observed::UnreadableSchedExt;
+use crate::part::PartId;
 
 fn claimant(name: &str, priority: i32, created: &str) -> SchedExt {
     let mut one = schedext(
@@ -102,8 +103,14 @@ fn the_loser_gets_the_owners_name_and_new_daemonsets_wait() {
     let claims = claim(&fleet);
     let assignment = |name: &str| &claims.assignments[&Uid(format!("uid-of-{name}"))];
     assert_eq!(assignment("b").lost.nodes, vec![("node1".into(), key("a"))]);
-    assert_eq!(assignment("a").parts[&None].waits_for, vec!["node1".into()]);
-    assert_eq!(assignment("b").parts[&None].waits_for, vec![]);
+    assert_eq!(
+        assignment("a").parts[&PartId::stable(None)].waits_for,
+        vec!["node1".into()]
+    );
+    assert_eq!(
+        assignment("b").parts[&PartId::stable(None)].waits_for,
+        vec![]
+    );
     assert_eq!(claims.writes.len(), 1);
     assert_eq!(claims.writes[0].to, Some(OwnerLabel::Owner(owner("a"))));
 }
@@ -142,7 +149,10 @@ fn reserved_nodes_have_no_owner_and_are_no_conflict() {
         assert_eq!(claims.writes, vec![]);
         for assignment in claims.assignments.values() {
             assert_eq!(
-                (assignment.parts[&None].nodes, assignment.lost.count),
+                (
+                    assignment.parts[&PartId::stable(None)].nodes,
+                    assignment.lost.count
+                ),
                 (0, 0)
             );
             assert_eq!(
@@ -174,8 +184,11 @@ fn an_excluded_node_is_labelled_while_any_template_admits_it() {
             Some(OwnerLabel::Excluded(reason.label_value()))
         );
         let assignment = &alone.assignments[&Uid("uid-of-a".to_owned())];
-        assert_eq!(assignment.parts[&None].nodes, 0);
-        assert_eq!(assignment.parts[&None].waits_for, vec!["node1".into()]);
+        assert_eq!(assignment.parts[&PartId::stable(None)].nodes, 0);
+        assert_eq!(
+            assignment.parts[&PartId::stable(None)].waits_for,
+            vec!["node1".into()]
+        );
         assert_eq!(
             assignment.excluded.nodes,
             vec![("node1".into(), reason.clone())]
@@ -225,9 +238,15 @@ fn a_schedexts_name_has_precedence_over_another_schedexts_pool() {
     let a = schedext("a", json!({"sched": "example/one:1", "pools": pools}));
     let claims = claim(&fleet(&[a, claimant("a-x", -1, "2026-01-02")], None));
     let assignment = &claims.assignments[&Uid("uid-of-a".to_owned())];
-    assert_eq!(assignment.yields, [("x".to_owned(), key("a-x"))].into());
-    assert_eq!(assignment.parts.keys().collect::<Vec<_>>(), [&None]);
-    assert_eq!(assignment.parts[&None].nodes, 1);
+    assert_eq!(
+        assignment.yields,
+        [(PartId::stable(Some("x")), key("a-x"))].into()
+    );
+    assert_eq!(
+        assignment.parts.keys().collect::<Vec<_>>(),
+        [&PartId::stable(None)]
+    );
+    assert_eq!(assignment.parts[&PartId::stable(None)].nodes, 1);
 }
 
 /// A newer CRD has fields that this version cannot parse.

@@ -1,11 +1,12 @@
-//! Node affinity: nodes without owner label, and nodes whose label names this part.
+//! Node affinity: nodes without owner label, and nodes whose label names this part; for a canary
+//! only the latter.
 
 use k8s_openapi::api::core::v1::{
     Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm,
 };
 use sked_api::label;
 
-use crate::part::Part;
+use crate::part::{Part, Stage};
 
 pub(super) fn affinity(part: &Part<'_>) -> Affinity {
     let own = part.node_affinity();
@@ -24,7 +25,7 @@ pub(super) fn affinity(part: &Part<'_>) -> Affinity {
     }
 }
 
-/// Each of the two owner rules combined with each of the user's terms. An empty user term matches
+/// Each of the owner rules combined with each of the user's terms. An empty user term matches
 /// no node and is dropped, because combined with a rule it would match nodes; if no term is left, a
 /// single empty term makes the whole affinity match no node.
 fn terms(part: &Part<'_>) -> Vec<NodeSelectorTerm> {
@@ -45,10 +46,11 @@ fn terms(part: &Part<'_>) -> Vec<NodeSelectorTerm> {
     if own.is_empty() {
         return vec![NodeSelectorTerm::default()];
     }
-    let rules = [
-        owner_rule("DoesNotExist", None),
-        owner_rule("In", Some(vec![part.owner().to_string()])),
-    ];
+    let named = owner_rule("In", Some(vec![part.owner().to_string()]));
+    let rules = match part.stage {
+        Stage::Stable => vec![owner_rule("DoesNotExist", None), named],
+        Stage::Canary => vec![named],
+    };
     let joined = |rule: &NodeSelectorRequirement| {
         let rule = rule.clone();
         own.iter().map(move |own| NodeSelectorTerm {

@@ -26,14 +26,16 @@ pub(super) fn selector(part: &Part<'_>) -> LabelSelector {
     }
 }
 
-/// Pods of templates before 0.1.0 have an anti-affinity that selects by the root-scheduler label.
+/// The revision tells the pods of two templates apart, whatever hash the DaemonSet controller gives
+/// them. Pods of templates before 0.1.0 have an anti-affinity that selects by the root-scheduler label.
 pub(super) fn of_pods(part: &Part<'_>) -> ObjectMeta {
-    let name = part.key().name;
+    let (name, revision) = (part.key().name, part.revision());
     ObjectMeta {
         labels: Some(owned([
             (label::NAME, &*name),
             label::MANAGED_BY,
             label::ROOT_SCHEDULER,
+            (label::REVISION, &*revision),
         ])),
         ..ObjectMeta::default()
     }

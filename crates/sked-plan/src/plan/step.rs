@@ -16,6 +16,14 @@ pub struct Plan {
     pub waiting: Vec<WaitingDaemonSet>,
 }
 
+impl Plan {
+    /// Whether the DaemonSets are as they should be.
+    pub fn is_settled(&self) -> bool {
+        let touches = |step: &PlanStep| matches!(step, PlanStep::Touch { .. });
+        self.steps.iter().all(touches) && self.taken.is_empty() && self.waiting.is_empty()
+    }
+}
+
 /// One write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanStep {
@@ -66,4 +74,6 @@ pub enum WaitsFor {
     Labels(Vec<NodeName>),
     /// A DaemonSet of the same name is being deleted.
     Deletion,
+    /// The status must record the next step of the roll-out.
+    Rollout,
 }

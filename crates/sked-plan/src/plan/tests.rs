@@ -14,6 +14,7 @@ use crate::fixture::{key, live, observed, pod, schedext};
 use crate::live_pod::PodState;
 use crate::name::{OwnerId, Uid};
 use crate::observed::FutileReplace;
+use crate::part::PartId;
 
 fn with_pool() -> SchedExt {
     let pools = json!([{"name": "batch", "nodeSelector": {"pool": "batch"}}]);
@@ -105,10 +106,10 @@ fn daemonsets_of_pools_that_are_gone_or_yield_are_deleted() {
     assert_eq!(described(&observed(&without, &live)), ["delete one-batch"]);
     let mut yields = observed(&one, &live);
     let assignment = Arc::make_mut(&mut yields.assignment);
-    assignment.parts.remove(&Some("batch".to_owned()));
+    assignment.parts.remove(&PartId::stable(Some("batch")));
     assignment
         .yields
-        .insert("batch".to_owned(), key("one-batch"));
+        .insert(PartId::stable(Some("batch")), key("one-batch"));
     let taken = "the SchedExt default/one-batch, whose own DaemonSet has precedence has one-batch";
     assert_eq!(described(&yields), ["delete one-batch", taken]);
 }
@@ -118,7 +119,11 @@ fn nothing_is_created_or_widened_before_nodes_are_labelled() {
     let one = with_pool();
     let mut waits = observed(&one, &[]);
     let assignment = Arc::make_mut(&mut waits.assignment);
-    assignment.parts.get_mut(&None).unwrap().waits_for = vec!["node1".into()];
+    assignment
+        .parts
+        .get_mut(&PartId::stable(None))
+        .unwrap()
+        .waits_for = vec!["node1".into()];
     let waiting = "wait one Labels([NodeName(\"node1\")])";
     assert_eq!(described(&waits), ["create one-batch", waiting]);
     let mut changed = one.clone();

@@ -1,7 +1,7 @@
 //! Events for a SchedExt, from the difference between two statuses.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use sked_api::{ConditionType, SchedExtStatus};
+use sked_api::{ConditionType, RolloutPhase, RolloutStatus, SchedExtStatus};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -27,16 +27,18 @@ impl EventKind {
     }
 }
 
-/// An event when Degraded or Conflicted becomes true, changes its reason or becomes false, and when
-/// the revision changes. A SchedExt without issues causes none.
+/// An event when Degraded or Conflicted becomes true, changes its reason or becomes false, when the
+/// revision changes, and when a roll-out enters another phase. A SchedExt without issues causes none.
 pub fn events(old: Option<&SchedExtStatus>, new: &SchedExtStatus) -> Vec<Event> {
     let watched = [ConditionType::Degraded, ConditionType::Conflicted];
     let conditions = watched.into_iter().filter_map(|kind| {
         let old = old.and_then(|old| find(old, kind));
         change(old, find(new, kind)?)
     });
+    let phase = old.and_then(|old| phase(old, new));
     old.and_then(|old| new_revision(old, new))
         .into_iter()
+        .chain(phase)
         .chain(conditions)
         .collect()
 }
@@ -60,6 +62,41 @@ fn change(old: Option<&Condition>, new: &Condition) -> Option<Event> {
         kind,
         reason,
         message: new.message.clone(),
+    })
+}
+
+/// Of the phases that no condition reports by an event of its own.
+fn phase(old: &SchedExtStatus, new: &SchedExtStatus) -> Option<Event> {
+    let before = old.rollout.as_ref();
+    let rollout = new.rollout.as_ref()?;
+    let same = |before: &RolloutStatus| {
+        before.phase == rollout.phase && before.revision == rollout.revision
+    };
+    if before.is_some_and(same) {
+        return None;
+    }
+    let revision = &rollout.revision;
+    let nodes: Vec<&str> = rollout
+        .canaries
+        .iter()
+        .flat_map(|one| &one.nodes)
+        .map(String::as_str)
+        .collect();
+    let message = match rollout.phase {
+        RolloutPhase::Canary => format!("revision {revision} runs on the canary first"),
+        RolloutPhase::Rolling if before.is_some() => match nodes.is_empty() {
+            true => format!("revision {revision} is rolled out"),
+            false => format!("revision {revision} is rolled out to the nodes beyond the canary"),
+        },
+        RolloutPhase::Complete if before.is_some() => {
+            format!("every node has revision {revision}")
+        }
+        _ => return None,
+    };
+    Some(Event {
+        kind: EventKind::Normal,
+        reason: format!("Rollout{}", rollout.phase.as_str()),
+        message,
     })
 }
 

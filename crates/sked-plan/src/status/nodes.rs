@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::SignedDuration;
 use schedkit_core::OpsName;
 
 use crate::kernel_state::{KernelState, UnknownReason};
@@ -12,12 +13,15 @@ use crate::name::ObjectKey;
 use crate::node_state::{NodeState, node_state};
 use crate::observed::Observed;
 use crate::part::Part;
+use crate::rollout::Settings;
 
 /// A pod that is not being deleted, and the state of its node.
 #[derive(Clone, Debug)]
-pub(super) struct PlacedPod<'a> {
-    pub(super) pod: &'a LivePod,
-    pub(super) state: NodeState,
+pub(crate) struct PlacedPod<'a> {
+    pub(crate) pod: &'a LivePod,
+    pub(crate) state: NodeState,
+    /// How long it may run before its kernel attaches it.
+    pub(super) attach_deadline: SignedDuration,
     pub(super) architecture: Option<&'a str>,
     /// The pod of others that has the host port which it needs.
     pub(super) port_holder: Option<&'a ObjectKey>,
@@ -35,8 +39,10 @@ pub(super) fn placed(observed: &Observed) -> Vec<PlacedPod<'_>> {
     let mut names = LearnedNames::default();
     let live = observed.daemonsets.iter().map(|live| &**live);
     names.add(&observed.schedext, live);
+    let attach_deadline = Settings::new(&observed.schedext).attach_deadline;
     let pods = observed.pods.iter().filter(|pod| !pod.deleting);
     pods.map(|pod| PlacedPod {
+        attach_deadline,
         state: state(observed, pod, &names),
         architecture: architecture(observed, pod),
         port_holder: pod

@@ -1,6 +1,6 @@
 //! The issue of one pod, if it has one.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use schedkit_core::sanitize;
 use sked_api::{Reason, label};
 
@@ -12,8 +12,6 @@ use crate::node_state::{NodeState, was_attached};
 
 /// A benign exit (a hotplug, an unregistration) is an issue only after this many restarts.
 const BENIGN_RESTARTS: i32 = 3;
-/// How long a scheduler may run before its kernel attaches it.
-const ATTACH_DEADLINE: SignedDuration = SignedDuration::from_secs(60);
 
 /// What a kernel lacks, or that it is older than the image's minimum, is appended to a failure, or is
 /// an issue of its own while nothing has failed. A kernel without sched_ext excludes the node and is
@@ -80,7 +78,7 @@ pub(super) fn failure(placed: &PlacedPod<'_>, now: Timestamp) -> Option<Issue> {
 pub(super) fn deadline(placed: &PlacedPod<'_>) -> Option<Timestamp> {
     let waits = placed.state == NodeState::Attaching && placed.pod.state == PodState::Running;
     let started = placed.pod.started.filter(|_| waits)?;
-    started.checked_add(ATTACH_DEADLINE).ok()
+    started.checked_add(placed.attach_deadline).ok()
 }
 
 fn running(placed: &PlacedPod<'_>, now: Timestamp) -> Option<Issue> {
@@ -113,8 +111,11 @@ fn running(placed: &PlacedPod<'_>, now: Timestamp) -> Option<Issue> {
         NodeState::Attaching if deadline(placed).is_some_and(|deadline| deadline <= now) => {
             Some(issue(
                 Reason::NotAttached,
-                "it has run for a minute and the kernel has not attached it: see its log with \
-                 kubectl logs, and check that the image has a scheduler for this kernel",
+                &format!(
+                    "it has run for {} s and the kernel has not attached it: see its log with kubectl \
+                     logs, and check that the image has a scheduler for this kernel",
+                    placed.attach_deadline.as_secs()
+                ),
                 pod.started,
             ))
         }
@@ -190,7 +191,7 @@ fn ended(placed: &PlacedPod<'_>, last_exit: &ContainerExit) -> Option<Issue> {
     })
 }
 
-fn exit_text(last_exit: &ContainerExit) -> String {
+pub(crate) fn exit_text(last_exit: &ContainerExit) -> String {
     let Some(exit_message) = &last_exit.exit_message else {
         let reason = match last_exit.reason.as_str() {
             "" => "no reason",

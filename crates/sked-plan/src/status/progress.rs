@@ -96,6 +96,10 @@ fn waiting(daemonset: &WaitingDaemonSet) -> Progress {
                 listed(nodes)
             ),
         ),
+        WaitsFor::Rollout => Progress::RollingOut(
+            Reason::RollingOut,
+            format!("the DaemonSet {key} waits until the status records the roll-out"),
+        ),
         WaitsFor::Deletion => Progress::RollingOut(
             Reason::WaitingForDeletion,
             format!(

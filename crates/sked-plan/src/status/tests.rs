@@ -15,6 +15,7 @@ use crate::fixture::{key, live, observed, pod, schedext};
 use crate::live_pod::{ContainerExit, PodState};
 use crate::name::Uid;
 use crate::observed::FailedCreate;
+use crate::part::PartId;
 use crate::plan::{Attempt, Failure, plan};
 
 fn one() -> SchedExt {
@@ -78,7 +79,7 @@ fn no_nodes_is_reported_at_once_whatever_the_controller_has_processed() {
     let mut observed = observed(&one(), &[]);
     Arc::make_mut(&mut observed.assignment)
         .parts
-        .get_mut(&None)
+        .get_mut(&PartId::stable(None))
         .unwrap()
         .nodes = 0;
     let status = status_of(&observed);
@@ -430,7 +431,7 @@ fn events_report_each_change_once() {
 
 #[test]
 fn the_revision_does_not_depend_on_where_it_runs() {
-    let revision = |spec| revision::revision(&schedext("one", spec));
+    let revision = |spec| revision(&schedext("one", spec));
     let first = revision(json!({"sched": "a"}));
     assert_eq!(
         first,

@@ -66,6 +66,7 @@ impl Cluster {
             kernels: BTreeMap::new(),
             min_kernels: BTreeMap::new(),
             owner_labels: BTreeMap::new(),
+            unreachable: BTreeMap::new(),
             unenforced_policies: Vec::new(),
             kernel_gaps: BTreeMap::new(),
             port_holders: BTreeMap::new(),
@@ -252,6 +253,7 @@ fn pod(daemonset: &Value, node: &NodeName, uid: Uid) -> LivePod {
         last_exit: None,
         gate: None,
         template: String::new(),
+        revision: String::new(),
         restarts: 0,
         created: Timestamp::UNIX_EPOCH,
     }

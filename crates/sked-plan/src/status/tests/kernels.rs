@@ -105,13 +105,13 @@ fn a_killed_scheduler_that_was_restarted_is_reported_as_ended() {
 #[test]
 fn a_scheduler_that_does_not_attach_is_an_issue_after_its_deadline() {
     let mut observed = two_nodes([enabled("lab"), KernelState::Disabled]);
-    observed.now = Timestamp::from_second(1059).unwrap();
+    observed.now = Timestamp::from_second(1179).unwrap();
     assert_eq!(
         values(&status_of(&observed))[1],
         "Progressing=True/RollingOut"
     );
     let due = due(&observed).unwrap();
-    assert_eq!(due, Timestamp::from_second(1060).unwrap());
+    assert_eq!(due, Timestamp::from_second(1180).unwrap());
     observed.now = due;
     assert_eq!(
         values(&status_of(&observed))[2],
@@ -281,7 +281,7 @@ fn excluded_nodes_are_listed_with_the_reason() {
     assert_eq!((counts.foreign, counts.unsupported), (1, 1));
     Arc::make_mut(&mut observed.assignment)
         .parts
-        .get_mut(&None)
+        .get_mut(&PartId::stable(None))
         .unwrap()
         .nodes = 0;
     assert_eq!(
@@ -328,7 +328,7 @@ fn a_kernel_older_than_the_minimum_is_reported_until_it_runs_the_scheduler() {
 
     // A failure keeps its reason, and the minimum kernel is appended to its message.
     observed.min_kernels.insert(image, "6.14".parse().unwrap());
-    observed.now = Timestamp::from_second(1100).unwrap();
+    observed.now = Timestamp::from_second(1200).unwrap();
     let status = status_of(&observed);
     assert_eq!(
         problems_of(&status),

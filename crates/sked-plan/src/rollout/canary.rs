@@ -1,0 +1,128 @@
+//! Which nodes a canary has: chosen once and kept, and handed back at the end.
+
+use std::collections::BTreeSet;
+
+use sked_api::CanaryStatus;
+
+use super::settings::canary_size;
+use super::templates::Stable;
+use super::view::{PartPod, View};
+use crate::assignment::CanaryNodes;
+use crate::name::NodeName;
+use crate::part::Stage;
+
+/// The canaries with the nodes that they lack, as many as may lose their scheduler now, and without
+/// nodes that are gone.
+pub(super) fn chosen(view: &View<'_>, recorded: &[CanaryStatus]) -> Vec<CanaryStatus> {
+    let mut allowance = allowance(view);
+    let available = &view.observed.assignment.canaries;
+    let canaries = available.iter().map(|(pool, nodes)| {
+        let old = recorded.iter().find(|one| one.pool == *pool);
+        let mut kept = old.map(|old| old.nodes.clone()).unwrap_or_default();
+        kept.retain(|node| !is_gone(view, nodes, node));
+        let wanted = wanted(view, nodes);
+        let lacks = wanted.saturating_sub(kept.len()).min(allowance);
+        let new = candidates(view, nodes, &kept).take(lacks);
+        let new: Vec<_> = new.map(NodeName::to_string).collect();
+        allowance -= new.len();
+        kept.extend(new);
+        CanaryStatus {
+            pool: pool.clone(),
+            wanted: i32::try_from(wanted).unwrap_or(i32::MAX),
+            nodes: kept,
+        }
+    });
+    canaries.collect()
+}
+
+/// Whether every canary has the nodes that it can have, and all of them run the new revision for
+/// long enough. A part without any node needs no canary, unless no part has one.
+pub(super) fn is_soaked(view: &View<'_>, canaries: &[CanaryStatus]) -> bool {
+    let soak = view.settings.canary_soak.unwrap_or(view.settings.soak);
+    let runs: BTreeSet<&str> = view
+        .pods
+        .iter()
+        .filter(|one| one.stage == Stage::Canary && one.runs_for(soak, view.now))
+        .map(|one| &*one.node.0)
+        .collect();
+    let available = &view.observed.assignment.canaries;
+    let done = available.iter().all(|(pool, nodes)| {
+        let recorded = canaries.iter().find(|one| one.pool == *pool);
+        let recorded = recorded.map(|one| one.nodes.clone()).unwrap_or_default();
+        let lacks = wanted(view, nodes).saturating_sub(recorded.len());
+        let can_grow = lacks > 0 && candidates(view, nodes, &recorded).next().is_some();
+        let has_nodes = !recorded.is_empty() || nodes.total == 0;
+        has_nodes && !can_grow && recorded.iter().all(|node| runs.contains(&**node))
+    });
+    done && canaries.iter().any(|one| !one.nodes.is_empty())
+}
+
+/// The canaries without those nodes that can go back now: those that do not run the scheduler, and
+/// of the others as many as may lose it.
+pub(super) fn handed_back(view: &View<'_>, recorded: &[CanaryStatus]) -> Vec<CanaryStatus> {
+    let runs: BTreeSet<&str> = view
+        .pods
+        .iter()
+        .filter(|one| one.stage == Stage::Canary && one.attached_since().is_some())
+        .map(|one| &*one.node.0)
+        .collect();
+    // While the DaemonSet controller replaces pods, it uses the budget.
+    let mut allowance = match view.is_stable_current() {
+        true => view.budget().saturating_sub(view.down()),
+        false => 0,
+    };
+    let canaries = recorded.iter().map(|one| {
+        let mut nodes = one.nodes.clone();
+        nodes.retain(|node| {
+            let stays = runs.contains(&**node) && allowance == 0;
+            if runs.contains(&**node) && !stays {
+                allowance -= 1;
+            }
+            stays
+        });
+        CanaryStatus {
+            nodes,
+            ..one.clone()
+        }
+    });
+    let mut canaries: Vec<_> = canaries.collect();
+    canaries.retain(|one| !one.nodes.is_empty());
+    canaries
+}
+
+/// How many nodes may be given to canaries now. The nodes of a first version have nothing to lose.
+fn allowance(view: &View<'_>) -> usize {
+    match view.templates.stable() {
+        Stable::Absent => usize::MAX,
+        Stable::Held(_) | Stable::Spec(_) => {
+            // While the DaemonSet controller replaces pods, it uses the budget.
+            let mut stable = view.pods.iter().filter(|one| one.stage == Stage::Stable);
+            let is_held = matches!(view.templates.stable(), Stable::Held(_));
+            match is_held || (view.is_quiet && stable.all(|one: &PartPod<'_>| one.is_current)) {
+                true => view.budget().saturating_sub(view.down()),
+                false => 0,
+            }
+        }
+    }
+}
+
+fn wanted(view: &View<'_>, nodes: &CanaryNodes) -> usize {
+    let size = canary_size(view.schedext, nodes.total);
+    size.min(crate::assignment::MAX_CANDIDATES)
+}
+
+fn candidates<'a>(
+    view: &'a View<'_>,
+    nodes: &'a CanaryNodes,
+    taken: &'a [String],
+) -> impl Iterator<Item = &'a NodeName> {
+    let all = nodes.candidates.iter();
+    all.filter(move |node| !taken.iter().any(|one| **one == *node.0) && !view.is_dead(node))
+}
+
+/// The claims looked for the node and did not find it, or it does not answer any more.
+fn is_gone(view: &View<'_>, nodes: &CanaryNodes, node: &str) -> bool {
+    let looked_for = nodes.recorded.iter().any(|one| *one.0 == *node);
+    let found = nodes.present.iter().any(|one| *one.0 == *node);
+    (looked_for && !found) || view.is_dead(&node.into())
+}

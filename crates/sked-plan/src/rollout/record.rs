@@ -1,0 +1,74 @@
+//! What a status records of roll-outs.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use sked_api::{
+    CanaryStatus, GoodRevision, QuarantinedNode, RejectedRevision, RolloutPhase, RolloutStatus,
+    SchedExt, SchedExtStatus,
+};
+
+use super::good;
+use crate::part::{revision, selection};
+
+/// The fields of a status by which roll-outs are decided.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record {
+    pub rollout: Option<RolloutStatus>,
+    pub last_good: Option<GoodRevision>,
+    pub previous_good: Option<GoodRevision>,
+    pub rejected: Option<RejectedRevision>,
+    pub quarantined: Vec<QuarantinedNode>,
+    pub handled_request: Option<String>,
+}
+
+impl Record {
+    pub(super) fn of(status: &SchedExtStatus) -> Self {
+        Self {
+            rollout: status.rollout.clone(),
+            last_good: status.last_good.clone(),
+            previous_good: status.previous_good.clone(),
+            rejected: status.rejected.clone(),
+            quarantined: status.quarantined.clone(),
+            handled_request: status.handled_request.clone(),
+        }
+    }
+
+    /// Begins a phase of what the spec asks for now.
+    pub(super) fn enter(
+        &mut self,
+        schedext: &SchedExt,
+        phase: RolloutPhase,
+        canaries: Vec<CanaryStatus>,
+        now: Timestamp,
+    ) {
+        self.rollout = Some(RolloutStatus {
+            revision: revision(schedext),
+            selection: selection(schedext),
+            phase,
+            since: Time(now),
+            canaries,
+            failures: Vec::new(),
+        });
+    }
+
+    pub(super) fn phase(&self) -> Option<RolloutPhase> {
+        self.rollout.as_ref().map(|rollout| rollout.phase)
+    }
+
+    /// Every node has what the spec asks for.
+    pub(super) fn complete(&mut self, schedext: &SchedExt, now: Timestamp) {
+        let good = GoodRevision {
+            revision: revision(schedext),
+            selection: selection(schedext),
+            since: Time(now),
+            spec: good::fields(schedext),
+        };
+        if let Some(old) = self.last_good.replace(good)
+            && old.revision != revision(schedext)
+        {
+            self.previous_good = Some(old);
+        }
+        self.rejected = None;
+        self.enter(schedext, RolloutPhase::Complete, Vec::new(), now);
+    }
+}

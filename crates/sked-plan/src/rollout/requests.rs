@@ -1,0 +1,136 @@
+//! What a person asks for by the annotation `sked.schedkit.io/request`.
+
+use schedkit_core::sanitize;
+use sked_api::{QuarantinedNode, Request, RolloutPhase, SchedExt, label};
+
+use super::begin::{Hold, hold};
+use super::evidence::Failure;
+use super::fail;
+use super::record::Record;
+use super::templates::is_rejected;
+use super::view::View;
+
+/// Between a request and why it could not be carried out, in `status.handledRequest`.
+const REFUSED: &str = " - refused: ";
+
+/// What a request allows in this round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Allowed {
+    pub(super) is_promoted: bool,
+    pub(super) is_forced: bool,
+}
+
+/// Carries out the request that the status does not have as handled.
+pub(super) fn handle(view: &View<'_>, record: &mut Record) -> Allowed {
+    let mut allowed = Allowed::default();
+    let Some(text) = asked(view.schedext) else {
+        return allowed;
+    };
+    // Without current claims nobody can tell what a request would do.
+    if is_handled(record.handled_request.as_deref(), &text) || !view.has_claims() {
+        return allowed;
+    }
+    let result = text
+        .parse()
+        .map_err(|bad: sked_api::request::BadRequest| bad.to_string());
+    let result = result.and_then(|request| carry_out(view, record, &mut allowed, &request));
+    record.handled_request = Some(match result {
+        Ok(()) => text,
+        Err(why) => format!("{text}{REFUSED}{why}"),
+    });
+    allowed
+}
+
+/// Why the request that the SchedExt has now was refused, if it was.
+pub(crate) fn refusal<'a>(schedext: &SchedExt, handled: Option<&'a str>) -> Option<&'a str> {
+    let text = asked(schedext)?;
+    handled?.strip_prefix(&*text)?.strip_prefix(REFUSED)
+}
+
+/// In the form in which the status stores it.
+fn asked(schedext: &SchedExt) -> Option<String> {
+    let annotations = schedext.metadata.annotations.as_ref()?;
+    annotations
+        .get(label::REQUEST)
+        .map(|text| sanitize::brief(text))
+}
+
+fn is_handled(handled: Option<&str>, text: &str) -> bool {
+    let rest = handled.and_then(|handled| handled.strip_prefix(text));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(REFUSED))
+}
+
+fn goes_back(view: &View<'_>, record: &Record) -> bool {
+    let good = record.last_good.as_ref();
+    good.is_some_and(|good| fail::is_of(good, view.schedext))
+}
+
+fn may_be_promoted(view: &View<'_>, phase: Option<RolloutPhase>) -> Result<(), String> {
+    let why = match hold(view) {
+        _ if phase != Some(RolloutPhase::Canary) => "no canary runs",
+        Some(Hold::Paused) => "spec.rollout.paused is set",
+        Some(Hold::Unhealthy) => "too many nodes are without their scheduler: force does it anyway",
+        None if !view.are_canaries_up() => {
+            "the canary's kernel does not run it: force does it anyway"
+        }
+        None => return Ok(()),
+    };
+    Err(why.to_owned())
+}
+
+fn carry_out(
+    view: &View<'_>,
+    record: &mut Record,
+    allowed: &mut Allowed,
+    request: &Request,
+) -> Result<(), String> {
+    let phase = super::current(view.schedext).map(|current| current.phase);
+    match request {
+        Request::Promote => {
+            may_be_promoted(view, phase)?;
+            allowed.is_promoted = true;
+        }
+        Request::Force => {
+            let may_begin = phase.is_none() && hold(view) == Some(Hold::Unhealthy);
+            if !may_begin && phase != Some(RolloutPhase::Canary) {
+                return Err("nothing waits that could be forced".to_owned());
+            }
+            *allowed = Allowed {
+                is_promoted: true,
+                is_forced: true,
+            };
+        }
+        Request::Abort => match phase {
+            _ if goes_back(view, record) => {
+                return Err("the spec asks for the last good revision".to_owned());
+            }
+            Some(RolloutPhase::Canary | RolloutPhase::Rolling) => {
+                let aborted = Failure {
+                    node: "".into(),
+                    reason: "Aborted".to_owned(),
+                    message: "somebody aborted the roll-out".to_owned(),
+                };
+                fail::reject(view, record, &aborted);
+            }
+            _ => return Err("nothing is being rolled out".to_owned()),
+        },
+        Request::Retry if is_rejected(view.schedext) => {
+            let target = crate::part::revision(view.schedext);
+            record.quarantined.retain(|one| one.revision != target);
+            record.rejected = None;
+            record.rollout = None;
+        }
+        Request::Retry => return Err("the revision of the spec was not rejected".to_owned()),
+        Request::Release(node) => {
+            let is_it = |one: &QuarantinedNode| one.node == *node;
+            if !record.quarantined.iter().any(is_it) {
+                return Err(format!("the node {node} is not quarantined"));
+            }
+            record.quarantined.retain(|one| !is_it(one));
+            if let Some(rollout) = &mut record.rollout {
+                rollout.failures.retain(|one| one.node != *node);
+            }
+        }
+    }
+    Ok(())
+}

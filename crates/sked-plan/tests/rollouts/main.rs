@@ -1,0 +1,19 @@
+//! Roll-outs in a simulated cluster: the real claims, plans, statuses and checks, with a DaemonSet
+//! controller, kubelets and kernels that are simulated second by second.
+//!
+//! `scenarios` tells single stories, `explored` lets the manager be killed between any two writes,
+//! work on old views, and lets nodes, rivals and users interfere at random. What must never happen
+//! is checked after every second (`laws`).
+
+#[path = "../properties/filled_in.rs"]
+mod filled_in;
+#[path = "../properties/kube.rs"]
+mod kube;
+
+mod daemonset_controller;
+mod explored;
+mod kubelet;
+mod laws;
+mod manager;
+mod scenarios;
+mod world;
