@@ -403,6 +403,7 @@ impl Shared {
                 schedexts: metric_counts::schedexts(&stores),
                 nodes: metric_counts::nodes(&stores),
                 nodes_of: metric_counts::nodes_of(&stores),
+                phases: metric_counts::phases(&stores),
                 names: metric_counts::names(&stores),
             })
         });

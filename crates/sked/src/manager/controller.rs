@@ -166,7 +166,7 @@ impl Controller {
             .await?;
         let before = observed.schedext.status.as_ref();
         self.metrics
-            .ejected(key, metric_counts::newly_ejected(before, &status));
+            .happened(key, metric_counts::happened(before, &status));
         match failed {
             Some(error) => Err(error),
             None => Ok(next(&observed)),

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use sked_api::{ConditionType, Counts, SchedExt, SchedExtStatus};
+use sked_api::{ConditionType, Counts, RolloutPhase, SchedExt, SchedExtStatus};
 use sked_plan::{ObjectKey, OwnerId};
 
-use crate::manager::metrics::NodesOf;
+use crate::manager::metrics::{Happened, NodesOf, PhaseOf};
 use crate::manager::stores::{Stored, Stores};
 
 /// By their conditions; each counts once, with its worst state.
@@ -66,9 +66,37 @@ pub(crate) fn names(stores: &Stores) -> BTreeSet<ObjectKey> {
     seen.iter().map(|seen| seen.key()).collect()
 }
 
+/// What happened between two statuses.
+pub(crate) fn happened(before: Option<&SchedExtStatus>, after: &SchedExtStatus) -> Happened {
+    let is_back = |status: &SchedExtStatus| {
+        let phase = status.rollout.as_ref().map(|rollout| rollout.phase);
+        phase == Some(RolloutPhase::RolledBack)
+    };
+    let was_back = before.is_some_and(is_back);
+    Happened {
+        ejections: newly_ejected(before, after),
+        rollbacks: u64::from(is_back(after) && !was_back),
+    }
+}
+
+/// The phase of each SchedExt's roll-out, and how many of its nodes are quarantined.
+pub(crate) fn phases(stores: &Stores) -> Vec<PhaseOf> {
+    let all = stores.schedexts.all();
+    let phases = all.iter().filter_map(|seen| {
+        let schedext = seen.schedext()?;
+        let status = schedext.status.as_ref()?;
+        Some(PhaseOf {
+            schedext: sked_plan::part::key(schedext),
+            phase: status.rollout.as_ref()?.phase.as_str(),
+            quarantined: status.quarantined.len(),
+        })
+    });
+    phases.collect()
+}
+
 /// How many kernels ejected the scheduler between two statuses. `counts.ejected` has a node until its
 /// kernel runs the scheduler again, so every ejection makes it rise.
-pub(crate) fn newly_ejected(before: Option<&SchedExtStatus>, after: &SchedExtStatus) -> u64 {
+fn newly_ejected(before: Option<&SchedExtStatus>, after: &SchedExtStatus) -> u64 {
     let ejected = |status: &SchedExtStatus| status.counts.map_or(0, |counts| counts.ejected);
     let rise = ejected(after) - before.map_or(0, ejected);
     u64::try_from(rise).unwrap_or(0)
@@ -105,6 +133,7 @@ fn by_state(counts: Counts) -> impl Iterator<Item = (&'static str, i64)> {
         conflicted,
         foreign,
         unsupported,
+        quarantined,
     } = counts;
     let known = [
         ("desired", desired),
@@ -113,6 +142,7 @@ fn by_state(counts: Counts) -> impl Iterator<Item = (&'static str, i64)> {
         ("conflicted", conflicted),
         ("foreign", foreign),
         ("unsupported", unsupported),
+        ("quarantined", quarantined),
     ];
     let attached = attached.map(|attached| ("attached", attached));
     let all = known.into_iter().chain(attached);

@@ -83,6 +83,21 @@ struct OfName {
     schedext: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfPhase {
+    namespace: String,
+    schedext: String,
+    phase: &'static str,
+}
+
+/// The phase of a SchedExt's roll-out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PhaseOf {
+    pub(crate) schedext: ObjectKey,
+    pub(crate) phase: &'static str,
+    pub(crate) quarantined: usize,
+}
+
 /// The number of nodes of a SchedExt in one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodesOf {
@@ -106,9 +121,19 @@ pub(crate) struct Metrics {
     schedexts: Family<OfState, Gauge>,
     nodes: Family<OfState, Gauge>,
     nodes_of: Family<OfSchedExt, Gauge>,
+    phases: Family<OfPhase, Gauge>,
+    quarantined: Family<OfName, Gauge>,
     ejections: Family<OfName, Counter>,
-    /// Only of SchedExts that had one.
-    ejected: Mutex<BTreeMap<ObjectKey, u64>>,
+    rollbacks: Family<OfName, Counter>,
+    /// Only of SchedExts to which something happened.
+    happened: Mutex<BTreeMap<ObjectKey, Happened>>,
+}
+
+/// What happened to a SchedExt since the manager leads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Happened {
+    pub(crate) ejections: u64,
+    pub(crate) rollbacks: u64,
 }
 
 /// Values that are computed at each scrape.
@@ -118,6 +143,7 @@ pub(crate) struct Snapshot {
     pub(crate) schedexts: Vec<(&'static str, usize)>,
     pub(crate) nodes: Vec<(&'static str, usize)>,
     pub(crate) nodes_of: Vec<NodesOf>,
+    pub(crate) phases: Vec<PhaseOf>,
     /// All SchedExts.
     pub(crate) names: BTreeSet<ObjectKey>,
 }
@@ -182,7 +208,22 @@ impl Metrics {
                 "sked_ejections",
                 "How often a kernel ejected the scheduler",
             ),
-            ejected: Mutex::default(),
+            phases: register(
+                &mut registry,
+                "sked_rollout_phase",
+                "The phase of a SchedExt's roll-out: 1",
+            ),
+            quarantined: register(
+                &mut registry,
+                "sked_quarantined_nodes",
+                "Nodes that do not run a SchedExt's scheduler any more because it failed there",
+            ),
+            rollbacks: register(
+                &mut registry,
+                "sked_rollbacks",
+                "How often a revision failed and the nodes went back",
+            ),
+            happened: Mutex::default(),
             registry,
         }
     }
@@ -215,11 +256,13 @@ impl Metrics {
         gauge.set(i64::from(enforced));
     }
 
-    /// This many kernels ejected a SchedExt's scheduler.
-    pub(crate) fn ejected(&self, key: &ObjectKey, times: u64) {
-        if times > 0 {
-            let mut ejected = self.ejected.lock().unwrap_or_else(PoisonError::into_inner);
-            *ejected.entry(key.clone()).or_default() += times;
+    /// This happened to a SchedExt.
+    pub(crate) fn happened(&self, key: &ObjectKey, new: Happened) {
+        if new != Happened::default() {
+            let mut all = self.happened.lock().unwrap_or_else(PoisonError::into_inner);
+            let sum = all.entry(key.clone()).or_default();
+            sum.ejections += new.ejections;
+            sum.rollbacks += new.rollbacks;
         }
     }
 
@@ -230,10 +273,11 @@ impl Metrics {
             schedexts,
             nodes,
             nodes_of,
+            phases,
             names,
         } = snapshot;
         // Locked until the end: of two concurrent scrapes one would clear what the other has set.
-        let mut ejected = self.ejected.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut happened = self.happened.lock().unwrap_or_else(PoisonError::into_inner);
         self.queue_gauges.set(queue);
         for (family, counts) in [(&self.schedexts, schedexts), (&self.nodes, nodes)] {
             for (state, count) in counts {
@@ -250,16 +294,29 @@ impl Metrics {
             };
             self.nodes_of.get_or_create(&of).set(one.count);
         }
-        ejected.retain(|key, _| names.contains(key));
-        self.ejections.clear();
-        // Also those without ejections: a rate needs the zero before the first one.
-        for key in names {
-            let of = OfName {
-                namespace: key.namespace.clone(),
-                schedext: key.name.clone(),
+        self.phases.clear();
+        self.quarantined.clear();
+        for one in phases {
+            let ObjectKey { namespace, name } = one.schedext.clone();
+            let of = OfPhase {
+                namespace,
+                schedext: name,
+                phase: one.phase,
             };
-            let times = ejected.get(key).copied().unwrap_or_default();
-            self.ejections.get_or_create(&of).inc_by(times);
+            self.phases.get_or_create(&of).set(1);
+            let of = of_name(&one.schedext);
+            let nodes = self.quarantined.get_or_create(&of);
+            nodes.set(gauge(one.quarantined));
+        }
+        happened.retain(|key, _| names.contains(key));
+        self.ejections.clear();
+        self.rollbacks.clear();
+        // Also those without any: a rate needs the zero before the first one.
+        for key in names {
+            let sum = happened.get(key).copied().unwrap_or_default();
+            let of = of_name(key);
+            self.ejections.get_or_create(&of).inc_by(sum.ejections);
+            self.rollbacks.get_or_create(&of).inc_by(sum.rollbacks);
         }
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
@@ -286,6 +343,13 @@ fn of_result(result: ReconcileResult) -> OfResult {
     OfResult {
         controller: CONTROLLER,
         result,
+    }
+}
+
+fn of_name(key: &ObjectKey) -> OfName {
+    OfName {
+        namespace: key.namespace.clone(),
+        schedext: key.name.clone(),
     }
 }
 
@@ -320,7 +384,19 @@ mod tests {
                 state: "attached",
                 count: 4,
             }],
+            phases: vec![PhaseOf {
+                schedext: key("one"),
+                phase: "RolledBack",
+                quarantined: 3,
+            }],
             names: [key("one"), key("two")].into(),
+        }
+    }
+
+    fn ejections(ejections: u64) -> Happened {
+        Happened {
+            ejections,
+            rollbacks: u64::from(ejections == 2),
         }
     }
 
@@ -330,7 +406,7 @@ mod tests {
         metrics.reconciled(ReconcileResult::success, Duration::from_millis(3));
         metrics.reconciled(ReconcileResult::error, Duration::from_millis(3));
         metrics.leader("b4c95cb3.schedkit.io", true);
-        metrics.ejected(&key("one"), 2);
+        metrics.happened(&key("one"), ejections(2));
         metrics.queue().adds.inc_by(3);
         metrics.queue().retries.inc();
         metrics.queue().queue_duration.observe(0.001);
@@ -350,6 +426,10 @@ mod tests {
             r#"controller_runtime_reconcile_time_seconds_count{controller="schedext"} 2"#,
             r#"controller_runtime_reconcile_time_seconds_bucket{le="0.005",controller="schedext"} 2"#,
             r#"controller_runtime_reconcile_errors_total{controller="schedext"} 1"#,
+            r#"sked_rollout_phase{namespace="here",schedext="one",phase="RolledBack"} 1"#,
+            r#"sked_quarantined_nodes{namespace="here",schedext="one"} 3"#,
+            r#"sked_rollbacks_total{namespace="here",schedext="one"} 1"#,
+            r#"sked_rollbacks_total{namespace="here",schedext="two"} 0"#,
             r#"workqueue_depth{name="schedext",controller="schedext"} 7"#,
             r#"workqueue_adds_total{name="schedext",controller="schedext"} 3"#,
             r#"workqueue_retries_total{name="schedext",controller="schedext"} 1"#,
@@ -387,9 +467,9 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(counted(&["one"]), [0]);
-        metrics.ejected(&key("one"), 2);
-        metrics.ejected(&key("one"), 0);
-        metrics.ejected(&key("one"), 1);
+        metrics.happened(&key("one"), ejections(2));
+        metrics.happened(&key("one"), ejections(0));
+        metrics.happened(&key("one"), ejections(1));
         // A scrape does not change the count.
         assert_eq!(counted(&["one"]), [3]);
         assert_eq!(counted(&["one"]), [3]);

@@ -12,6 +12,7 @@ use sked_plan::kernel_state::{KernelState, UnknownReason, kernel_state};
 use sked_plan::learned_names::LearnedNames;
 use sked_plan::observed::{FailedCreate, UnreadableSchedExt};
 use sked_plan::part::{parts, uid};
+use sked_plan::rollout::last_good;
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed};
 
 use crate::manager::apply::Applier;
@@ -87,6 +88,9 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
         min_kernels,
         architectures: by_node(&pods, |node| label_of(stores, node, ARCHITECTURE)),
         owner_labels: by_node(&pods, |node| label_of(stores, node, label::OWNER)),
+        unreachable: by_node(&pods, |node| {
+            unreachable_since(&*stores.nodes.get(&node_key(node))?)
+        }),
         unenforced_policies: unenforced.get(),
         port_holders: by_node(&pods, |node| port_holders.on(node)),
         kernel_gaps: kernel_gaps(stores, &kernels),
@@ -117,6 +121,17 @@ fn by_node<T>(
 fn label_of(stores: &Stores, node: &NodeName, label: &str) -> Option<String> {
     let node = stores.nodes.get(&node_key(node))?;
     node.labels.get(label).cloned()
+}
+
+/// Since when Kubernetes has not heard of the node.
+pub(crate) fn unreachable_since(node: &Node) -> Option<Timestamp> {
+    let is_it = |key: &str| {
+        let key = key.strip_prefix("node.kubernetes.io/");
+        matches!(key, Some("not-ready" | "unreachable"))
+    };
+    let mut taints = node.taints.iter();
+    let taint = taints.find(|taint| is_it(&taint.key) && taint.effect == "NoExecute")?;
+    taint.time_added.as_ref().map(|time| time.0)
 }
 
 /// What those kernels lack that have a trusted report.
@@ -229,7 +244,7 @@ pub(crate) fn fleet(stores: &Stores, eligibility: BTreeMap<NodeName, Eligibility
     let unreadable = unreadable.collect();
     let needed: HashSet<_> = schedexts
         .iter()
-        .flat_map(|schedext| parts(schedext).map(|part| part.key()))
+        .flat_map(|schedext| needed_names(schedext))
         .collect();
     let daemonsets = stores.daemonsets.all().into_iter();
     let daemonsets = daemonsets.filter_map(|live| {
@@ -257,13 +272,22 @@ pub(crate) fn fleet(stores: &Stores, eligibility: BTreeMap<NodeName, Eligibility
     }
 }
 
+/// The names of the DaemonSets that it may have, by its spec or by its last good revision, and of
+/// their canaries.
+fn needed_names(schedext: &SchedExt) -> Vec<ObjectKey> {
+    let good = last_good(schedext);
+    let parts = parts(schedext).chain(good.iter().flat_map(parts));
+    let keys = parts.flat_map(|part| [part.key(), part.canary().key()]);
+    keys.collect()
+}
+
 /// Those that the SchedExt controls, and those whose names it needs.
 fn daemonsets(stores: &Stores, schedext: &SchedExt) -> Vec<Arc<LiveDaemonSet>> {
     let namespace = schedext.metadata.namespace.as_ref();
     let mut found = stores.daemonsets.group(&uid(schedext));
     found.retain(|live| Some(&live.key.namespace) == namespace);
-    for part in parts(schedext) {
-        if let Some(live) = stores.daemonsets.get(&part.key())
+    for key in needed_names(schedext) {
+        if let Some(live) = stores.daemonsets.get(&key)
             && !found.iter().any(|known| known.uid == live.uid)
         {
             found.push(live);

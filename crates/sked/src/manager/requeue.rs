@@ -13,6 +13,7 @@ use sked_plan::live_pod::PodState;
 use sked_plan::{LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Uid};
 use tokio::sync::Notify;
 
+use crate::manager::observe::unreachable_since;
 use crate::manager::port_holders::is_blocked;
 use crate::manager::queue::Queue;
 use crate::manager::stores::{
@@ -61,7 +62,8 @@ impl Requeue {
         connect(&requeue, |stores| &stores.agents, Self::agent);
     }
 
-    /// Whoever wrote a status has just reconciled the SchedExt.
+    /// Whoever wrote a status has just reconciled the SchedExt. A step of its roll-out takes effect
+    /// once it is recorded: then claims and plan must follow.
     fn schedext(&self, change: &Change<SchedExtEntry>) {
         let spec = |seen: &Option<Arc<SchedExtEntry>>| {
             let seen = seen.as_ref()?;
@@ -73,11 +75,15 @@ impl Requeue {
             ))
         };
         let spec_changed = spec(&change.old) != spec(&change.new);
+        let rollout_changed = rollout(&change.old) != rollout(&change.new);
         if spec_changed {
-            self.claims.notify_one();
             self.images.notify_one();
         }
+        if spec_changed || rollout_changed {
+            self.claims.notify_one();
+        }
         if change.new.is_some() {
+            // After a change of the record the claims come first; they queue it.
             if spec_changed || change.source == Source::Watch {
                 self.queue.now(&change.key);
             }
@@ -129,6 +135,10 @@ impl Requeue {
     /// The response to a gate write may contain other changes, which the watch does not report again.
     fn pod(&self, change: &Change<LivePod>) {
         if change.source == Source::OwnWrite && only_the_gate_changed(change) {
+            // A soak begins with the gate.
+            if let Some(pod) = &change.new {
+                self.requeue_controller(&pod.daemonset);
+            }
             return;
         }
         // Whether an attached scheduler is ours also depends on the container's start.
@@ -172,6 +182,14 @@ impl Requeue {
                 if matches!(pod.state, PodState::Unscheduled(_)) {
                     self.requeue_controller(&pod.daemonset);
                 }
+            }
+        }
+        if change.old.as_deref().and_then(unreachable_since)
+            != change.new.as_deref().and_then(unreachable_since)
+            && let Some(node) = &change.new
+        {
+            for pod in self.stores.pods.on(&node.name) {
+                self.requeue_controller(&pod.daemonset);
             }
         }
         let boot = |node: &Option<Arc<Node>>| {
@@ -245,6 +263,17 @@ impl Requeue {
         let found = self.stores.schedexts.group(schedext);
         found.iter().map(|seen| seen.key()).collect()
     }
+}
+
+/// What the status records of the roll-out.
+fn rollout(seen: &Option<Arc<SchedExtEntry>>) -> Option<impl PartialEq + '_> {
+    let status = seen.as_ref()?.schedext()?.status.as_ref()?;
+    let lasting = (&status.last_good, &status.rejected, &status.quarantined);
+    let rollout = status
+        .rollout
+        .as_ref()
+        .map(|one| (&one.revision, &one.selection, one.phase, &one.canaries));
+    Some((rollout, lasting))
 }
 
 /// The names of schedulers that gates depend on.

@@ -72,6 +72,7 @@ impl Watched for LivePod {
 fn live(mut metadata: MetaFields, spec: &Spec, status: &PodStatus) -> Option<LivePod> {
     let key = metadata.key();
     let template = metadata.labels.remove(TEMPLATE).unwrap_or_default();
+    let revision = metadata.labels.remove(label::REVISION).unwrap_or_default();
     let mut owners = metadata.owner_references.into_iter();
     let owner = owners.find(|owner| owner.controller == Some(true))?;
     let container = scheduler_container(status);
@@ -86,6 +87,7 @@ fn live(mut metadata: MetaFields, spec: &Spec, status: &PodStatus) -> Option<Liv
         last_exit: container.and_then(last_exit),
         gate: gate(status),
         template,
+        revision,
         restarts: container.map_or(0, |container| container.restart_count),
         created: metadata
             .creation_timestamp

@@ -79,6 +79,12 @@ impl SchedExtEntry {
     }
 }
 
+/// What a person asks of the roll-out.
+pub(crate) fn request(schedext: &SchedExt) -> Option<&String> {
+    let annotations = schedext.metadata.annotations.as_ref()?;
+    annotations.get(sked_api::label::REQUEST)
+}
+
 fn trimmed(mut metadata: ObjectMeta) -> ObjectMeta {
     metadata.managed_fields = None;
     if let Some(annotations) = &mut metadata.annotations {
@@ -100,7 +106,7 @@ impl Stored for SchedExtEntry {
         [Some(self.uid()), None]
     }
 
-    /// Compares spec, status and deletion.
+    /// Compares spec, status, deletion and what a person asks for.
     fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Read { schedext: one, .. }, Self::Read { schedext: two, .. }) => {
@@ -110,6 +116,7 @@ impl Stored for SchedExtEntry {
                         meta.uid.clone(),
                         meta.generation,
                         meta.deletion_timestamp.is_some(),
+                        request(schedext).cloned(),
                     )
                 };
                 lives(one) == lives(two) && one.status == two.status
