@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use testkit::wait::TIMEOUT;
 use testkit::{Manager, Shared, kwok};
 
-const NAMESPACE: &str = "kernel-reports";
+pub(crate) const NAMESPACE: &str = "kernel-reports";
 const NODES: [&str; 4] = ["one", "two", "three", "four"];
 /// The boot ID that kwok gives every node.
 const BOOT: &str = "00000000-0000-0000-0000-000000000000";
@@ -231,16 +231,16 @@ fn a_kernel_that_is_too_old_for_its_image_is_reported(fixture: &Fixture) {
     assert_eq!(unread(), 1, "{}", fixture.manager.log());
 }
 
-fn enabled(ops: &str) -> Value {
+pub(crate) fn enabled(ops: &str) -> Value {
     json!({"state": "enabled", "ops": ops})
 }
 
 /// A DaemonSet beside the one of `config/default`, which leaves these nodes out.
 const AGENTS: &str = "agents-of-kernel-reports";
 
-struct Fixture {
-    manager: Manager,
-    cluster: Shared,
+pub(crate) struct Fixture {
+    pub(crate) manager: Manager,
+    pub(crate) cluster: Shared,
 }
 
 impl Drop for Fixture {
@@ -257,7 +257,7 @@ impl Drop for Fixture {
 }
 
 impl Fixture {
-    fn up() -> Self {
+    pub(crate) fn up() -> Self {
         let cluster = testkit::control_plane();
         // In all namespaces: a manager that watches some takes no scheduler for foreign. So the
         // SchedExts of tests before this one must be gone, which their namespaces take a while to be.
@@ -278,7 +278,7 @@ impl Fixture {
     }
 
     /// Agents' pods on the nodes, which kwok makes ready; or none.
-    fn agents(&self, exist: bool) {
+    pub(crate) fn agents(&self, exist: bool) {
         let labels = json!({"app.kubernetes.io/component": "node-agent", "test": NAMESPACE});
         let container = json!({
             "name": "agent", "image": "registry.example/sked:1",
@@ -311,7 +311,7 @@ impl Fixture {
     }
 
     /// Writes the report of a node's agent.
-    fn report(&self, node: &str, status: &Value) {
+    pub(crate) fn report(&self, node: &str, status: &Value) {
         self.write(node, node, status);
     }
 
@@ -350,7 +350,7 @@ impl Fixture {
         self.cluster.kubectl(&[&args[..], &[&patch]].concat());
     }
 
-    fn pod(&self, node: &str) -> Value {
+    pub(crate) fn pod(&self, node: &str) -> Value {
         let selector = format!("--field-selector=spec.nodeName={node}");
         let args = ["get", "pods", "-n", NAMESPACE, "-o", "json", &selector];
         let pods: Value = serde_json::from_str(&self.cluster.kubectl(&args)).unwrap();
@@ -363,12 +363,12 @@ impl Fixture {
 
     /// Gates are written beside the status, not with it.
     #[track_caller]
-    fn await_gate(&self, node: &str, wanted: &str) {
+    pub(crate) fn await_gate(&self, node: &str, wanted: &str) {
         let what = format!("the gate on {node} is {wanted}");
         self.until(&what, || (self.gate(node) == wanted).then_some(()));
     }
 
-    fn owner(&self, node: &str) -> Value {
+    pub(crate) fn owner(&self, node: &str) -> Value {
         let path = "/metadata/labels/sked.schedkit.io~1owner";
         self.cluster.field("", &format!("node/{node}"), path)
     }
@@ -379,7 +379,7 @@ impl Fixture {
     }
 
     #[track_caller]
-    fn await_condition(&self, name: &str, kind: &str, wanted: &str) {
+    pub(crate) fn await_condition(&self, name: &str, kind: &str, wanted: &str) {
         self.until(&format!("{name} is {kind} {wanted}"), || {
             (self.condition(name, kind) == wanted).then_some(())
         });
@@ -398,7 +398,7 @@ impl Fixture {
     }
 
     #[track_caller]
-    fn until(&self, what: &str, mut ask: impl FnMut() -> Option<()>) {
+    pub(crate) fn until(&self, what: &str, mut ask: impl FnMut() -> Option<()>) {
         self.manager.eventually(what, || ask().is_some());
     }
 }

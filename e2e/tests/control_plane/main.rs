@@ -14,3 +14,4 @@ mod kubernetes;
 mod metrics;
 mod node_agent;
 mod ownership;
+mod rollouts;

@@ -359,7 +359,9 @@ fn await_heartbeats(cluster: &NodeCluster) {
 /// has.
 fn a_roll_out_stops_at_a_version_that_does_not_attach(cluster: &NodeCluster) {
     let before = cluster.scheduler_pods();
-    cluster.apply_schedext("lab", &spec(&["--fault", "slow-attach", "--after", "1h"]));
+    let mut slow = spec(&["--fault", "slow-attach", "--after", "1h"]);
+    slow["onFailure"] = json!({"action": "Restart", "attachDeadline": "60s"});
+    cluster.apply_schedext("lab", &slow);
     cluster.until("one pod is new", || {
         let now = cluster.scheduler_pods();
         let new = now.iter().filter(|pod| !before.contains(pod)).count();
@@ -388,7 +390,10 @@ fn every_end_has_its_reason(cluster: &NodeCluster) {
         (&["bpf-exit"], "SchedulerEnded"),
         (&["exit"], "Unknown"),
     ] {
-        cluster.apply_schedext("lab", &spec(&[&["--fault"], fault].concat()));
+        let mut faulty = spec(&[&["--fault"], fault].concat());
+        // By default the nodes would go back to the version before.
+        faulty["onFailure"] = json!({"action": "Restart"});
+        cluster.apply_schedext("lab", &faulty);
         cluster.await_problem("lab", reason);
     }
     cluster.apply_schedext("lab", &spec(&[]));

@@ -236,7 +236,10 @@ pub(crate) fn cases() -> Vec<(&'static str, Vec<Value>)> {
             "a pool's name is a label",
             vec![json!(""), json!("Batch"), json!("a.b"), json!("-a")],
         ),
-        ("canary is no pool", vec![json!("canary")]),
+        (
+            "canary is no pool",
+            vec![json!("canary"), json!("batch-canary")],
+        ),
         ("a pool chooses nodes", vec![json!({})]),
         ("maxUnavailable is at least one", vec![json!(0)]),
         (
@@ -250,6 +253,32 @@ pub(crate) fn cases() -> Vec<(&'static str, Vec<Value>)> {
                 json!("all"),
             ],
         ),
+        ("a canary has at least one node", vec![json!(0)]),
+        (
+            "a canary is a percentage",
+            vec![json!(""), json!("1"), json!("0%"), json!("101%")],
+        ),
+        (
+            "a duration has a unit",
+            vec![
+                json!(""),
+                json!("90"),
+                json!("90 s"),
+                json!("1d"),
+                json!("-5s"),
+                json!("1.5m"),
+                json!("500ms"),
+            ],
+        ),
+        (
+            "a duration is at most a week",
+            vec![json!("169h"), json!("99999m")],
+        ),
+        (
+            "a scheduler needs time to attach",
+            vec![json!("0s"), json!("9s")],
+        ),
+        ("a window is long enough to count", vec![json!("9s")]),
         (
             "the name fits a label",
             vec![json!({"metadata": {"name": long("a", 64)}})],

@@ -12,6 +12,7 @@ use super::fixture::{
 };
 
 const WRITE: (&str, &str, &str) = ("sked.schedkit.io", "schedexts", "*");
+const WRITE_STATUS: (&str, &str, &str) = ("sked.schedkit.io", "schedexts/status", "*");
 const DAEMONSETS: (&str, &str, &str) = ("apps", "daemonsets", "create");
 const NO_DAEMONSETS: &str = "must be allowed to create daemonsets.apps in namespace \"team\"";
 
@@ -136,6 +137,39 @@ fn metadata_needs_no_right_to_create_daemonsets() {
     let same = json!({"spec": get(&["schedext", "mine", "-n", TEAM])["spec"]});
     allowed(&merge(&ann(), "mine", &same));
     allowed(&ann().runs(&["delete", "schedext", "mine", "-n", TEAM]));
+}
+
+/// A request steers what runs as root, and so does the revision that nodes go back to.
+#[test]
+fn requests_and_good_revisions_need_the_right_to_create_daemonsets() {
+    let _fixture = fixture();
+    apply(&[
+        role(TEAM, "writes-statuses", &[WRITE_STATUS]),
+        bound(TEAM, "writes-statuses", "ann"),
+    ]);
+    allowed(&bob().sends("create", &schedext(TEAM, "mine", json!({}))));
+    let request = json!({"metadata": {"annotations": {"sked.schedkit.io/request": "retry"}}});
+    rejected(&merge(&ann(), "mine", &request), NO_DAEMONSETS);
+    allowed(&merge(&bob(), "mine", &request));
+    let status = |status: Value| {
+        let patch = json!({"status": status}).to_string();
+        let args = [
+            "patch",
+            "schedext",
+            "mine",
+            "-n",
+            TEAM,
+            "--subresource=status",
+        ];
+        ann().runs(&[&args[..], &["--type=merge", "-p", &patch]].concat())
+    };
+    allowed(&status(json!({"revision": "0"})));
+    let good = json!({
+        "revision": "1", "selection": "1", "since": "2026-01-01T00:00:00Z",
+        "spec": {"sched": "registry.example/evil:1"},
+    });
+    rejected(&status(json!({"lastGood": good})), NO_DAEMONSETS);
+    rejected(&status(json!({"previousGood": good})), NO_DAEMONSETS);
 }
 
 #[test]
