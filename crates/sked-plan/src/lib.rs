@@ -19,6 +19,7 @@ pub mod check;
 pub mod claim;
 pub mod daemonset;
 pub mod eligibility;
+mod exit_text;
 pub mod fingerprint;
 #[cfg(test)]
 mod fixture;
@@ -33,8 +34,10 @@ pub mod node_report;
 pub mod node_state;
 pub mod observed;
 pub mod part;
+pub(crate) mod placed_pods;
 pub mod placement;
 pub mod plan;
+pub mod revision;
 pub mod rollout;
 pub mod status;
 

@@ -2,7 +2,6 @@
 //! roll-out a second one for its canary. Claims, templates and plans all use this file for names,
 //! images, arguments and node selection.
 
-mod revision;
 mod watchdog;
 
 use std::collections::BTreeMap;
@@ -15,7 +14,6 @@ use sked_api::{EnvVar, Pool, SchedExt};
 use crate::name::{ObjectKey, OwnerId, Uid};
 use crate::placement::Placement;
 
-pub use revision::{revision, selection};
 pub use watchdog::BadWatchdog;
 
 /// The longest label value: a DaemonSet selects its pods by its name.

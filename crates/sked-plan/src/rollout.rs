@@ -9,8 +9,8 @@
 //!              RolledBack (to the last good revision), else Failed
 //! ```
 //!
-//! A decision takes effect only once the status records it. [`templates`] says, by the spec and by
-//! that record, which spec each DaemonSet follows; [`advance`] computes the next record from what
+//! A decision takes effect only once the status records it. [`Templates`] says, by the spec and by
+//! that record, which spec each DaemonSet follows; `advance` computes the next record from what
 //! is observed. Nothing is remembered anywhere else, so a manager that starts anew goes on where
 //! the record is, and a record that was not written has had no effect.
 //!

@@ -15,7 +15,6 @@ mod condition;
 mod event;
 mod failure;
 mod issue;
-mod nodes;
 mod pod_issue;
 mod problem;
 mod progress;
@@ -27,18 +26,17 @@ use jiff::Timestamp;
 use sked_api::{Counts, PoolStatus, SchedExtStatus};
 
 use api_value::{count, whole_seconds};
-use nodes::OpsAndTemplate;
 
 use crate::node_state::NodeState;
 use crate::observed::Observed;
-use crate::part::{Part, Stage, parts, revision};
+use crate::part::{Part, Stage, parts};
+use crate::placed_pods::{self, OpsAndTemplate, PlacedPod};
 use crate::plan::{Outcome, Plan, unbound_pods};
+use crate::revision::revision;
 use crate::rollout::Record;
 use crate::rollout::advance::{advance, due as rollout_due};
 
 pub use event::{Event, EventKind, events};
-pub(crate) use nodes::PlacedPod;
-pub(crate) use pod_issue::exit_text;
 
 /// The status of a SchedExt that is being deleted does not change.
 pub fn status(observed: &Observed, plan: &Plan, outcome: &Outcome) -> SchedExtStatus {
@@ -76,7 +74,7 @@ fn with_known_names(
     before: &SchedExtStatus,
 ) -> SchedExtStatus {
     let schedext = &observed.schedext;
-    let placed = nodes::placed(observed);
+    let placed = placed_pods::placed(observed);
     let now = whole_seconds(observed.now);
     let (record, hold) = advance(observed, &placed, plan, now);
     let mut issues = collect::issues(observed, &placed, plan, outcome);
@@ -119,7 +117,7 @@ fn with_known_names(
 /// When the plan and the status must be computed again even if no event arrives: at the next deadline
 /// of a scheduler that is not attached yet, or of a pod that waits in vain.
 pub fn due(observed: &Observed) -> Option<Timestamp> {
-    let placed = nodes::placed(observed);
+    let placed = placed_pods::placed(observed);
     let later = placed.iter().filter_map(pod_issue::deadline);
     let later = later.filter(|deadline| *deadline > observed.now);
     let rollout = rollout_due(observed, &placed);
@@ -136,7 +134,7 @@ fn counts(observed: &Observed, placed: &[PlacedPod<'_>]) -> Counts {
     };
     Counts {
         desired: count(assignment.parts.values().map(|part| part.nodes).sum()),
-        attached: nodes::attached(&placed.iter().collect::<Vec<_>>()).map(count),
+        attached: placed_pods::attached(&placed.iter().collect::<Vec<_>>()).map(count),
         ejected: of(|state| *state == NodeState::Ejected),
         unknown: of(|state| matches!(state, NodeState::Unknown(_))),
         conflicted: count(assignment.lost.count),
@@ -151,7 +149,7 @@ fn base_name(observed: &Observed, placed: &[PlacedPod<'_>]) -> OpsAndTemplate {
     let known = known.map(|known| (known.ops.clone(), known.ops_template.clone()));
     let known = known.unwrap_or_default();
     match parts(&observed.schedext).next() {
-        Some(base) => nodes::learned(&nodes::of_part(observed, placed, &base), known),
+        Some(base) => placed_pods::learned(&placed_pods::of_part(observed, placed, &base), known),
         None => known,
     }
 }
@@ -166,12 +164,12 @@ fn pools(observed: &Observed, all_placed: &[PlacedPod<'_>]) -> Vec<PoolStatus> {
         let desired: usize = own.map(|(_, assignment)| assignment.nodes).sum();
         let known = known.iter().find(|known| known.name == name);
         let known = known.map(|old| (old.ops.clone(), old.ops_template.clone()));
-        let placed = nodes::of_part(observed, all_placed, &part);
-        let (ops, ops_template) = nodes::learned(&placed, known.unwrap_or_default());
+        let placed = placed_pods::of_part(observed, all_placed, &part);
+        let (ops, ops_template) = placed_pods::learned(&placed, known.unwrap_or_default());
         Some(PoolStatus {
             name,
             desired: count(desired),
-            attached: nodes::attached(&with_canary(observed, all_placed, &part)).map(count),
+            attached: placed_pods::attached(&with_canary(observed, all_placed, &part)).map(count),
             ops,
             ops_template,
         })
@@ -186,8 +184,8 @@ fn with_canary<'a>(
     part: &Part<'_>,
 ) -> Vec<&'a PlacedPod<'a>> {
     debug_assert_eq!(part.stage, Stage::Stable);
-    let mut pods = nodes::of_part(observed, placed, part);
-    pods.extend(nodes::of_part(observed, placed, &part.canary()));
+    let mut pods = placed_pods::of_part(observed, placed, part);
+    pods.extend(placed_pods::of_part(observed, placed, &part.canary()));
     pods
 }
 

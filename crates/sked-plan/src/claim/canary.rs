@@ -7,8 +7,9 @@ use sked_api::{RolloutPhase, SchedExt};
 use crate::assignment::{CanaryNodes, MAX_CANDIDATES};
 use crate::name::NodeName;
 use crate::node::Node;
-use crate::part::{Part, parts, revision};
+use crate::part::{Part, parts};
 use crate::placement::{Fit, Placement};
+use crate::revision::revision;
 use crate::rollout::{self, Templates, quarantined};
 
 /// The parts of the new revision, with what decides whether a node can be one of their canary.

@@ -14,6 +14,7 @@ use crate::live_daemonset::LiveDaemonSet;
 use crate::name::{NodeName, ObjectKey, Uid};
 use crate::observed::{Fleet, UnreadableSchedExt};
 use crate::part::{self, Part, PartId, parts};
+use crate::revision::revision;
 use crate::rollout::{Templates, quarantined, record_key};
 
 /// A SchedExt that claims nodes.
@@ -178,7 +179,7 @@ impl<'a> ClaimInputs<'a> {
             builder.candidates.insert(&live.uid, self.candidates.len());
         }
         let placement = live.map(|live| &live.placement);
-        let revision = part::revision(part.schedext);
+        let revision = revision(part.schedext);
         let quarantined = quarantined(part.schedext, &revision);
         let nodes = Nodes {
             only,

@@ -10,9 +10,10 @@ use super::templates::{Stable, Templates};
 use super::view::View;
 use super::{canary, evidence, fail, watch};
 use crate::observed::Observed;
-use crate::part::{Stage, revision};
+use crate::part::Stage;
+use crate::placed_pods::PlacedPod;
 use crate::plan::Plan;
-use crate::status::PlacedPod;
+use crate::revision::revision;
 
 pub(crate) use super::begin::Hold;
 pub(crate) use super::requests::refusal;

@@ -59,7 +59,7 @@ fn needs_canary(view: &View<'_>, record: &Record) -> bool {
     let good = record.last_good.as_ref();
     let goes_back = good.is_some_and(|good| is_of(good, view.schedext));
     // Only the selection has changed, and no node is new.
-    let same = good.is_some_and(|good| good.revision == crate::part::revision(view.schedext));
+    let same = good.is_some_and(|good| good.revision == crate::revision::revision(view.schedext));
     let nothing_new = same && canaries.values().all(|nodes| nodes.total == 0);
     view.settings.canary_soak.is_some() && !goes_back && !canaries.is_empty() && !nothing_new
 }

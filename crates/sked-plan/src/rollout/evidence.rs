@@ -6,11 +6,11 @@ use sked_api::Reason;
 
 use super::settings::Settings;
 use super::view::{PartPod, View};
+use crate::exit_text::exit_text;
 use crate::live_pod::{ContainerExit, PodState};
 use crate::name::NodeName;
 use crate::node_state::{NodeState, was_attached};
 use crate::part::Stage;
-use crate::status::exit_text;
 
 /// A scheduler failed on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]

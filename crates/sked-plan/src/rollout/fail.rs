@@ -9,7 +9,7 @@ use super::evidence::Failure;
 use super::record::Record;
 use super::templates::Stable;
 use super::view::View;
-use crate::part::{revision, selection};
+use crate::revision::{revision, selection};
 
 /// The most nodes that a status names as quarantined; more are a failure of the revision anyway.
 const MAX_QUARANTINED: usize = 100;
@@ -43,7 +43,7 @@ pub(super) fn once_complete(
     if view.settings.action == FailureAction::Restart {
         return;
     }
-    let is_target = revision == crate::part::revision(view.schedext);
+    let is_target = revision == crate::revision::revision(view.schedext);
     quarantine(view, record, failure, revision);
     let is_complete = record.phase() == Some(RolloutPhase::Complete);
     if is_complete && is_target && has_too_many(view, record) {

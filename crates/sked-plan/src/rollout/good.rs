@@ -140,8 +140,9 @@ mod tests {
 
     use super::*;
     use crate::fixture;
-    use crate::part::{parts, revision, selection};
+    use crate::part::parts;
     use crate::placement::Fit;
+    use crate::revision::{revision, selection};
 
     fn good(schedext: &SchedExt) -> GoodRevision {
         GoodRevision {

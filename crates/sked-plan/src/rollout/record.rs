@@ -8,7 +8,7 @@ use sked_api::{
 };
 
 use super::good;
-use crate::part::{revision, selection};
+use crate::revision::{revision, selection};
 
 /// The fields of a status by which roll-outs are decided.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -115,7 +115,7 @@ fn carry_out(
             _ => return Err("nothing is being rolled out".to_owned()),
         },
         Request::Retry if is_rejected(view.schedext) => {
-            let target = crate::part::revision(view.schedext);
+            let target = crate::revision::revision(view.schedext);
             record.quarantined.retain(|one| one.revision != target);
             record.rejected = None;
             record.rollout = None;

@@ -20,7 +20,8 @@ use sked_api::{CanaryStatus, RolloutPhase, RolloutStatus, SchedExt, SchedExtStat
 
 use super::good;
 use super::settings::Settings;
-use crate::part::{Part, parts, revision, selection};
+use crate::part::{Part, parts};
+use crate::revision::{revision, selection};
 
 /// The specs of one SchedExt's DaemonSets.
 #[derive(Clone, Debug)]

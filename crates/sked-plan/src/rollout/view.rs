@@ -12,8 +12,8 @@ use crate::name::{NodeName, Uid};
 use crate::node_state::NodeState;
 use crate::observed::Observed;
 use crate::part::{PartId, Stage, uid};
+use crate::placed_pods::PlacedPod;
 use crate::plan::Plan;
-use crate::status::PlacedPod;
 
 pub(super) struct View<'a> {
     pub(super) observed: &'a Observed,

@@ -10,7 +10,8 @@ use super::record::Record;
 use super::templates::Stable;
 use super::view::{PartPod, View};
 use crate::name::NodeName;
-use crate::part::{Stage, revision};
+use crate::part::Stage;
+use crate::revision::revision;
 
 /// The most nodes and ends that a status counts.
 const MAX_COUNTED: usize = 100;

@@ -4,11 +4,11 @@ use schedkit_core::sanitize;
 use sked_api::Reason;
 
 use super::issue::{Issue, name_taken};
-use super::nodes::PlacedPod;
 use super::{failure, pod_issue};
 use crate::live_daemonset::LiveDaemonSet;
 use crate::observed::{FailedCreate, Observed};
 use crate::part::{parts, uid};
+use crate::placed_pods::PlacedPod;
 use crate::plan::{Outcome, Plan};
 
 /// Lost and excluded nodes are not among them: they are no failures.

@@ -6,11 +6,11 @@ use schedkit_core::OpsName;
 use sked_api::{ConditionType, Reason, SchedExtStatus};
 
 use super::issue::Issue;
-use super::nodes::PlacedPod;
 use super::progress::Progress;
 use crate::eligibility::ExclusionReason;
 use crate::node_state::NodeState;
 use crate::observed::Observed;
+use crate::placed_pods::PlacedPod;
 
 /// A condition without its type and times.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,10 +5,11 @@ use schedkit_core::sanitize;
 use sked_api::{Reason, label};
 
 use super::issue::Issue;
-use super::nodes::PlacedPod;
+use crate::exit_text::exit_text;
 use crate::live_pod::{ContainerExit, PodState};
 use crate::name::ObjectKey;
 use crate::node_state::{NodeState, was_attached};
+use crate::placed_pods::PlacedPod;
 
 /// A benign exit (a hotplug, an unregistration) is an issue only after this many restarts.
 const BENIGN_RESTARTS: i32 = 3;
@@ -189,30 +190,6 @@ fn ended(placed: &PlacedPod<'_>, last_exit: &ContainerExit) -> Option<Issue> {
         exit_reason: exit_message.map(|message| message.reason.as_str()),
         ..Issue::overall(reason, exit_text(last_exit))
     })
-}
-
-pub(crate) fn exit_text(last_exit: &ContainerExit) -> String {
-    let Some(exit_message) = &last_exit.exit_message else {
-        let reason = match last_exit.reason.as_str() {
-            "" => "no reason",
-            reason => reason,
-        };
-        return format!(
-            "the scheduler ended with exit code {} ({}) and without output; see its log with kubectl \
-             logs --previous",
-            last_exit.code,
-            sanitize::brief(reason)
-        );
-    };
-    let detail = match exit_message.message.as_str() {
-        "" => String::new(),
-        message => format!(" ({message})"),
-    };
-    let exit_reason = &exit_message.reason;
-    let remedy = exit_reason
-        .remedy()
-        .unwrap_or("see its log with kubectl logs --previous");
-    format!("{}: {exit_reason}{detail}; {remedy}", exit_reason.as_str())
 }
 
 fn failed(reason: &str, message: &str) -> String {

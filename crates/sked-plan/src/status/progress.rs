@@ -3,7 +3,6 @@
 use sked_api::Reason;
 
 use super::issue::Issue;
-use super::nodes::PlacedPod;
 use super::pod_issue;
 use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::PodState;
@@ -11,6 +10,7 @@ use crate::name::NodeName;
 use crate::node_state::NodeState;
 use crate::observed::Observed;
 use crate::part::uid;
+use crate::placed_pods::PlacedPod;
 use crate::plan::{Plan, PlanStep, WaitingDaemonSet, WaitsFor};
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 use sked_api::{Reason, RejectedRevision, RolloutPhase, RolloutStatus, SchedExt, label};
 
 use super::issue::Issue;
-use super::nodes::PlacedPod;
 use super::pod_issue;
 use super::progress::Progress;
 use crate::live_pod::PodState;
 use crate::name::NodeName;
 use crate::observed::Observed;
+use crate::placed_pods::PlacedPod;
 use crate::rollout::advance::{Hold, refusal};
 use crate::rollout::{Record, Settings};
 

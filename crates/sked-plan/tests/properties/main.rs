@@ -10,4 +10,5 @@ mod generate;
 mod interleaving;
 mod kube;
 mod laws;
+mod rollouts;
 mod scale;

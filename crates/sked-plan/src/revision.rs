@@ -4,7 +4,7 @@
 use sha2::{Digest, Sha256};
 use sked_api::SchedExt;
 
-use super::{Part, parts};
+use crate::part::{Part, parts};
 
 /// Of image, arguments, environment and watchdog timeout of the base and each pool.
 pub fn revision(schedext: &SchedExt) -> String {

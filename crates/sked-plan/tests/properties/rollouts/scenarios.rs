@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 use sked_api::RolloutPhase::{self, Canary, Complete, Failed, RolledBack, Rolling};
 
-use crate::world::{Container, World};
+use super::world::{Container, World};
 
 const WATCHDOG: &str = "5s";
 
@@ -361,7 +361,7 @@ fn a_clock_that_jumps_breaks_nothing() {
         let mut world = with_good(2, &canary());
         world.edit("a", &json!({"sched": "good:2"}));
         until_attached(&mut world, &["good:2", "good:1"]);
-        world.now = world.now + SignedDuration::from_secs(seconds);
+        world.now += SignedDuration::from_secs(seconds);
         for pod in &mut world.pods {
             pod.ends_at = None;
         }

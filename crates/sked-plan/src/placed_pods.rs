@@ -13,7 +13,7 @@ use crate::name::ObjectKey;
 use crate::node_state::{NodeState, node_state};
 use crate::observed::Observed;
 use crate::part::Part;
-use crate::rollout::Settings;
+use crate::rollout::settings::Settings;
 
 /// A pod that is not being deleted, and the state of its node.
 #[derive(Clone, Debug)]
@@ -21,21 +21,21 @@ pub(crate) struct PlacedPod<'a> {
     pub(crate) pod: &'a LivePod,
     pub(crate) state: NodeState,
     /// How long it may run before its kernel attaches it.
-    pub(super) attach_deadline: SignedDuration,
-    pub(super) architecture: Option<&'a str>,
+    pub(crate) attach_deadline: SignedDuration,
+    pub(crate) architecture: Option<&'a str>,
     /// The pod of others that has the host port which it needs.
-    pub(super) port_holder: Option<&'a ObjectKey>,
+    pub(crate) port_holder: Option<&'a ObjectKey>,
     /// What its kernel lacks.
-    pub(super) kernel_gaps: Option<&'a str>,
+    pub(crate) kernel_gaps: Option<&'a str>,
     /// Set if its kernel is older than the image's minimum kernel.
-    pub(super) too_old: Option<TooOld<'a>>,
+    pub(crate) too_old: Option<TooOld<'a>>,
 }
 
 /// The name that kernels have for a part's scheduler, and the pod template for which it is known.
-pub(super) type OpsAndTemplate = (Option<String>, Option<String>);
+pub(crate) type OpsAndTemplate = (Option<String>, Option<String>);
 
 /// All pods that are not being deleted.
-pub(super) fn placed(observed: &Observed) -> Vec<PlacedPod<'_>> {
+pub(crate) fn placed(observed: &Observed) -> Vec<PlacedPod<'_>> {
     let mut names = LearnedNames::default();
     let live = observed.daemonsets.iter().map(|live| &**live);
     names.add(&observed.schedext, live);
@@ -76,7 +76,7 @@ fn kernel_gaps<'a>(observed: &'a Observed, pod: &LivePod) -> Option<&'a str> {
 }
 
 /// The pods of one part.
-pub(super) fn of_part<'a>(
+pub(crate) fn of_part<'a>(
     observed: &Observed,
     placed: &'a [PlacedPod<'a>],
     part: &Part<'_>,
@@ -89,7 +89,7 @@ pub(super) fn of_part<'a>(
 }
 
 /// How many kernels run it; `None` if all of them are unknown.
-pub(super) fn attached(placed: &[&PlacedPod<'_>]) -> Option<usize> {
+pub(crate) fn attached(placed: &[&PlacedPod<'_>]) -> Option<usize> {
     let unknown = |one: &&&PlacedPod<'_>| matches!(one.state, NodeState::Unknown(_));
     let known = placed.is_empty() || placed.iter().filter(unknown).count() < placed.len();
     known.then(|| placed.iter().filter(|one| ops(one).is_some()).count())
@@ -98,7 +98,7 @@ pub(super) fn attached(placed: &[&PlacedPod<'_>]) -> Option<usize> {
 /// The name to store for a part: the one that the nodes of the latest template agree on, else the
 /// known one, else that of any attached node, which is shown and proves nothing. Nodes with another
 /// name than the known one count as well: the known one may be wrong.
-pub(super) fn learned(placed: &[&PlacedPod<'_>], before: OpsAndTemplate) -> OpsAndTemplate {
+pub(crate) fn learned(placed: &[&PlacedPod<'_>], before: OpsAndTemplate) -> OpsAndTemplate {
     let latest = placed
         .iter()
         .max_by_key(|one| (one.pod.created, &one.pod.key));

@@ -5,11 +5,6 @@
 //! work on old views, and lets nodes, rivals and users interfere at random. What must never happen
 //! is checked after every second (`laws`).
 
-#[path = "../properties/filled_in.rs"]
-mod filled_in;
-#[path = "../properties/kube.rs"]
-mod kube;
-
 mod daemonset_controller;
 mod explored;
 mod kubelet;

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sked_plan::{Node, NodeName, Uid};
 
+use super::world::{Container, Pod, World};
 use crate::kube::{self, Verdict};
-use crate::world::{Container, Pod, World};
 
 impl World {
     pub(crate) fn run_daemonset_controller(&mut self) {

@@ -18,8 +18,8 @@ use sked_plan::plan::{Outcome, Plan, PlanStep, plan};
 use sked_plan::status::{due, events, status};
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, NodeName, ObjectKey, Observed, Uid};
 
+use super::world::{Container, Pod, World, shared};
 use crate::filled_in::filled_in;
-use crate::world::{Container, Pod, World, shared};
 
 /// A write of the manager's.
 #[derive(Clone, Debug)]

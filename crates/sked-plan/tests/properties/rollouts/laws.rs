@@ -7,19 +7,7 @@ use sked_plan::part::uid;
 use sked_plan::rollout::settings::max_unavailable;
 use sked_plan::{NodeName, Uid};
 
-use crate::world::{Pod, World};
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Laws {
-    /// Where each image has had a container.
-    reached: BTreeMap<String, BTreeSet<NodeName>>,
-    /// Nodes that lost a scheduler which the kernel ran, because its pod was deleted, by SchedExt.
-    taken: BTreeMap<Uid, BTreeSet<NodeName>>,
-    /// Pods that were there a second ago, and whether the kernel ran their scheduler.
-    before: BTreeMap<Uid, (Uid, NodeName, bool)>,
-    /// Where a user took nodes away, the budget says nothing.
-    pub(crate) ignores_budget: bool,
-}
+use super::world::{Laws, Pod, World};
 
 impl Laws {
     pub(crate) fn check(&mut self, world: &World) -> Vec<String> {

@@ -11,8 +11,6 @@ use sked_plan::kernel_state::KernelState;
 use sked_plan::live_pod::{ContainerExit, Gate};
 use sked_plan::{Node, NodeName, Uid};
 
-use crate::laws::Laws;
-
 pub(crate) const START: i64 = 1_700_000_000;
 
 #[derive(Clone, Debug)]
@@ -83,6 +81,19 @@ pub(crate) enum Container {
         until: Timestamp,
     },
     CannotStart,
+}
+
+/// What `laws` remembers from second to second.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Laws {
+    /// Where each image has had a container.
+    pub(super) reached: BTreeMap<String, BTreeSet<NodeName>>,
+    /// Nodes that lost a scheduler which the kernel ran, because its pod was deleted, by SchedExt.
+    pub(super) taken: BTreeMap<Uid, BTreeSet<NodeName>>,
+    /// Pods that were there a second ago, and whether the kernel ran their scheduler.
+    pub(super) before: BTreeMap<Uid, (Uid, NodeName, bool)>,
+    /// Where a user took nodes away, the budget says nothing.
+    pub(crate) ignores_budget: bool,
 }
 
 impl World {

@@ -9,7 +9,7 @@ use schedkit_core::SchedulerExit;
 use sked_plan::NodeName;
 use sked_plan::live_pod::ContainerExit;
 
-use crate::world::{Container, Pod, World};
+use super::world::{Container, Pod, World};
 
 const ATTACHES_AFTER: i64 = 3;
 const STALLS_AFTER: i64 = 20;

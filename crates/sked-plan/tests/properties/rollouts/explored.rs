@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sked_api::RolloutPhase;
 use sked_plan::part::uid;
 
-use crate::world::World;
+use super::world::World;
 
 #[derive(Clone, Debug)]
 enum Act {
