@@ -14,6 +14,7 @@ use crate::name::{ObjectKey, Uid};
 use crate::node::Node;
 use crate::observed::Observed;
 use crate::part::parts;
+use crate::rollout::record_key;
 
 #[expect(
     clippy::needless_pass_by_value,
@@ -73,6 +74,7 @@ pub(crate) fn observed(schedext: &SchedExt, daemonsets: &[Value]) -> Observed {
     Observed {
         assignment: Arc::new(Assignment {
             generation: schedext.metadata.generation.unwrap(),
+            record: record_key(schedext),
             parts: ids.map(|id| (id, part.clone())).collect(),
             ..Assignment::default()
         }),
