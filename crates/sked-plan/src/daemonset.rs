@@ -1,4 +1,5 @@
-//! Renders the DaemonSet of a part. The result depends on the SchedExt alone.
+//! Renders the DaemonSet of a part. The template depends on the SchedExt alone; the update strategy
+//! also on the state of its roll-out.
 //!
 //! ```text
 //! daemonset ─ labels     labels, selector, owner reference
