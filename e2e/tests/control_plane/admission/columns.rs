@@ -27,7 +27,7 @@ fn kubectl_shows_the_columns() {
         assert_eq!(table(&server, &["get", name])[0], columns, "{name}");
     }
     let wide = table(&server, &["get", "sx", "shown", "-o", "wide"]);
-    let more = ["OPS", "REVISION", "CONFLICTS", "EJECTED"];
+    let more = ["OPS", "REVISION", "CONFLICTS", "EJECTED", "ROLLOUT"];
     assert_eq!(wide[0], [&columns[..], &more].concat());
     let image = "ghcr.io/schedkit/scx_rusty:1.1.4";
     // The number of attached nodes is unknown: the column is empty, not 0.
