@@ -264,6 +264,12 @@ impl Fixture {
         testkit::eventually("no SchedExt is left", TIMEOUT, || {
             cluster.list(&["schedexts", "-A"]).is_empty().then_some(())
         });
+        // Another test's turn with this fixture may have ended a moment ago.
+        testkit::eventually("the namespace and the nodes are gone", TIMEOUT, || {
+            let is_gone = |node: &str| cluster.get("", &format!("node/{node}")).is_none();
+            let namespace = format!("namespace/{NAMESPACE}");
+            cluster.get("", &namespace).is_none() && NODES.into_iter().all(is_gone)
+        });
         cluster.namespace(NAMESPACE);
         for name in NODES {
             cluster.create(&kwok::node(name, &json!({"is": name})));
