@@ -266,7 +266,7 @@ impl Fixture {
         });
         // Another test's turn with this fixture may have ended a moment ago.
         testkit::eventually("the namespace and the nodes are gone", TIMEOUT, || {
-            let is_gone = |node: &str| cluster.get("", &format!("node/{node}")).is_none();
+            let is_gone = |node| cluster.get("", &format!("node/{node}")).is_none();
             let namespace = format!("namespace/{NAMESPACE}");
             cluster.get("", &namespace).is_none() && NODES.into_iter().all(is_gone)
         });
