@@ -268,7 +268,8 @@ impl Fixture {
         testkit::eventually("the namespace and the nodes are gone", TIMEOUT, || {
             let is_gone = |node| cluster.get("", &format!("node/{node}")).is_none();
             let namespace = format!("namespace/{NAMESPACE}");
-            cluster.get("", &namespace).is_none() && NODES.into_iter().all(is_gone)
+            let all_gone = cluster.get("", &namespace).is_none() && NODES.into_iter().all(is_gone);
+            all_gone.then_some(())
         });
         cluster.namespace(NAMESPACE);
         for name in NODES {
