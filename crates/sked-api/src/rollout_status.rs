@@ -26,6 +26,14 @@ pub struct RolloutStatus {
     pub failures: Vec<NodeFailures>,
 }
 
+impl RolloutStatus {
+    /// The nodes of all canaries.
+    pub fn canary_nodes(&self) -> impl Iterator<Item = &str> {
+        let nodes = self.canaries.iter().flat_map(|one| &one.nodes);
+        nodes.map(String::as_str)
+    }
+}
+
 /// How far a roll-out is. The variants need doc comments, as those of [`crate::PullPolicy`].
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash, JsonSchema)]
 pub enum RolloutPhase {

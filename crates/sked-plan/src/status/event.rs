@@ -76,18 +76,16 @@ fn phase(old: &SchedExtStatus, new: &SchedExtStatus) -> Option<Event> {
         return None;
     }
     let revision = &rollout.revision;
-    let nodes: Vec<&str> = rollout
-        .canaries
-        .iter()
-        .flat_map(|one| &one.nodes)
-        .map(String::as_str)
-        .collect();
     let message = match rollout.phase {
         RolloutPhase::Canary => format!("revision {revision} runs on the canary first"),
-        RolloutPhase::Rolling if before.is_some() => match nodes.is_empty() {
-            true => format!("revision {revision} is rolled out"),
-            false => format!("revision {revision} is rolled out to the nodes beyond the canary"),
-        },
+        RolloutPhase::Rolling if before.is_some() => {
+            match rollout.canary_nodes().next().is_none() {
+                true => format!("revision {revision} is rolled out"),
+                false => {
+                    format!("revision {revision} is rolled out to the nodes beyond the canary")
+                }
+            }
+        }
         RolloutPhase::Complete if before.is_some() => {
             format!("every node has revision {revision}")
         }

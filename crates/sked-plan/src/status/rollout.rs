@@ -148,12 +148,7 @@ fn unhealthy() -> String {
 }
 
 fn canary(rollout: &RolloutStatus) -> String {
-    let nodes: Vec<&str> = rollout
-        .canaries
-        .iter()
-        .flat_map(|one| &one.nodes)
-        .map(String::as_str)
-        .collect();
+    let nodes: Vec<&str> = rollout.canary_nodes().collect();
     format!(
         "revision {} runs on the canary only ({})",
         rollout.revision,

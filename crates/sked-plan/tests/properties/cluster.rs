@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use sked_api::{SchedExt, label};
+use sked_api::SchedExt;
 use sked_plan::check::{check_claims, check_plan};
 use sked_plan::claim::{Claims, LabelWrite, claim};
 use sked_plan::daemonset::overlay;
@@ -16,7 +16,7 @@ use sked_plan::plan::{Plan, PlanStep, plan};
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed, Uid};
 
 use crate::filled_in::filled_in;
-use crate::kube::{Verdict, verdict};
+use crate::kube::{Verdict, verdict, write_label};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cluster {
@@ -105,7 +105,7 @@ impl Cluster {
 
     pub(crate) fn write(&mut self, work: &Work) {
         match work {
-            Work::Label(write) => self.write_label(write),
+            Work::Label(write) => write_label(&mut self.nodes, write),
             Work::PlanStep(PlanStep::Create(desired)) => {
                 self.create(serde_json::to_value(desired).unwrap());
             }
@@ -125,23 +125,6 @@ impl Cluster {
                     .retain(|one| one["metadata"]["uid"] != uid.0);
             }
         }
-    }
-
-    fn write_label(&mut self, write: &LabelWrite) {
-        let node = self
-            .nodes
-            .iter_mut()
-            .find(|node| node.name == write.node)
-            .unwrap();
-        if node.labels.get(label::OWNER) != write.from.as_ref() {
-            return;
-        }
-        match write.to {
-            Some(owner) => node
-                .labels
-                .insert(label::OWNER.to_owned(), owner.to_string()),
-            None => node.labels.remove(label::OWNER),
-        };
     }
 
     pub(crate) fn create(&mut self, mut daemonset: Value) {

@@ -1,7 +1,26 @@
-//! A third implementation of the DaemonSet controller's node matching, for live DaemonSets.
+//! What Kubernetes does in the simulated clusters: a third implementation of the DaemonSet
+//! controller's node matching, for live DaemonSets, and writes of a label.
 
 use serde_json::Value;
+use sked_api::label;
 use sked_plan::Node;
+use sked_plan::claim::LabelWrite;
+
+/// Writes a node's owner label if it still has the value that the write expects.
+pub(crate) fn write_label(nodes: &mut [Node], write: &LabelWrite) {
+    let Some(node) = nodes.iter_mut().find(|node| node.name == write.node) else {
+        return;
+    };
+    if node.labels.get(label::OWNER) != write.from.as_ref() {
+        return;
+    }
+    match write.to {
+        Some(owner) => node
+            .labels
+            .insert(label::OWNER.to_owned(), owner.to_string()),
+        None => node.labels.remove(label::OWNER),
+    };
+}
 
 /// What the controller does with a pod on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Roll-outs in a simulated cluster: the real claims, plans, statuses and checks, with a DaemonSet
 //! controller, kubelets and kernels that are simulated second by second.
 //!
-//! `scenarios` tells single stories, `explored` lets the manager be killed between any two writes,
+//! `scenarios` and `steered` tell single stories, `explored` lets the manager be killed between any two writes,
 //! work on old views, and lets nodes, rivals and users interfere at random. What must never happen
 //! is checked after every second (`laws`).
 
@@ -11,4 +11,5 @@ mod kubelet;
 mod laws;
 mod manager;
 mod scenarios;
+mod steered;
 mod world;

@@ -1,6 +1,6 @@
 //! Random interference: the manager is killed between any two writes and works on old claims; nodes
-//! die, come back, vanish and join; reports are lost; a rival comes and goes; users change their
-//! mind. When it stops, everything settles.
+//! die, come back, vanish and join; reports are lost; a rival comes and goes; users edit
+//! the spec. When it stops, everything settles.
 
 use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -25,7 +25,7 @@ enum Act {
     OnFailure(Value),
     Request(&'static str),
     /// Images that are bad on some nodes fail on this one from now on.
-    Curse(usize),
+    FailOn(usize),
     Die(usize),
     Revive(usize),
     Join,
@@ -41,7 +41,7 @@ fn act() -> impl Strategy<Value = Act> {
         "stall:3",
         "never:4",
         "missing:5",
-        "bad-here:6",
+        "fails-there:6",
     ];
     let rollouts = [
         json!({"soak": "30s"}),
@@ -73,7 +73,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => prop::sample::select(rollouts.to_vec()).prop_map(Act::Rollout),
         1 => prop::sample::select(on_failure.to_vec()).prop_map(Act::OnFailure),
         2 => prop::sample::select(requests.to_vec()).prop_map(Act::Request),
-        1 => (0usize..4).prop_map(Act::Curse),
+        1 => (0usize..4).prop_map(Act::FailOn),
         1 => (0usize..4).prop_map(Act::Die),
         1 => (0usize..4).prop_map(Act::Revive),
         1 => Just(Act::Join),
@@ -96,9 +96,9 @@ impl World {
             Act::Rollout(rollout) => self.edit("a", &json!({"rollout": rollout})),
             Act::OnFailure(on_failure) => self.edit("a", &json!({"onFailure": on_failure})),
             Act::Request(request) => self.request("a", request),
-            Act::Curse(at) => {
+            Act::FailOn(at) => {
                 let node = self.nodes.get(*at).map(|node| node.name.clone());
-                self.cursed.extend(node);
+                self.failing.extend(node);
             }
             Act::Die(at) => self.die(*at),
             Act::Revive(at) => self.revive(*at),
@@ -179,7 +179,7 @@ impl World {
     fn settle(&mut self) {
         (0..self.nodes.len()).for_each(|at| self.revive(at));
         self.unreported.clear();
-        self.cursed.clear();
+        self.failing.clear();
         self.act(&Act::Rival(false));
         let rollout = json!({"soak": "10s", "canary": {"nodes": 1}});
         self.edit(

@@ -1,7 +1,7 @@
 //! Kubelets and kernels: containers start, schedulers attach, are ejected, and are restarted.
 //!
 //! What an image does is in its name: `good` attaches, `stall` attaches and is ejected after 20
-//! seconds, `never` never attaches, `missing` cannot be pulled, `hotplug` ends benignly, `bad-here`
+//! seconds, `never` never attaches, `missing` cannot be pulled, `hotplug` ends benignly, `fails-there`
 //! stalls on some nodes only.
 
 use jiff::SignedDuration;
@@ -28,7 +28,7 @@ impl World {
         let now = self.now;
         let gone = |pod: &Pod| pod.ends_at.is_some_and(|at| at <= now);
         self.pods.retain(|pod| pod.node != *node || !gone(pod));
-        let cursed = self.cursed.contains(node);
+        let fails = self.failing.contains(node);
         // The host's port admits one pod, the one that has a container or was created first.
         let here = self.pods.iter().filter(|pod| pod.node == *node);
         let first = here.min_by_key(|pod| (pod.container == Container::None, pod.created));
@@ -63,8 +63,8 @@ impl World {
                     *attached = Some(now);
                 }
                 let ends = attached.is_some_and(|since| since <= after(STALLS_AFTER));
-                let stalls =
-                    pod.image.starts_with("stall") || (pod.image.starts_with("bad-here") && cursed);
+                let stalls = pod.image.starts_with("stall")
+                    || (pod.image.starts_with("fails-there") && fails);
                 if ends && stalls {
                     end(
                         pod,

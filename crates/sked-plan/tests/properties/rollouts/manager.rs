@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use serde_json::{Value, json};
-use sked_api::{SchedExt, SchedExtStatus, label};
+use sked_api::{SchedExt, SchedExtStatus};
 use sked_plan::check::{check_claims, check_plan};
 use sked_plan::claim::{LabelWrite, claim};
 use sked_plan::daemonset::overlay;
@@ -20,6 +20,7 @@ use sked_plan::{Fleet, LiveDaemonSet, LivePod, NodeName, ObjectKey, Observed, Ui
 
 use super::world::{Container, Pod, World, shared};
 use crate::filled_in::filled_in;
+use crate::kube::write_label;
 
 /// A write of the manager's.
 #[derive(Clone, Debug)]
@@ -185,7 +186,7 @@ impl World {
 
     pub(crate) fn write(&mut self, write: Write) {
         match write {
-            Write::Label(write) => self.write_label(&write),
+            Write::Label(write) => write_label(&mut self.nodes, &write),
             Write::Step(step) => self.write_step(step),
             Write::Status(of, generation, new) => {
                 let mut all = self.schedexts.iter_mut();
@@ -203,22 +204,6 @@ impl World {
                 }
             }
         }
-    }
-
-    fn write_label(&mut self, write: &LabelWrite) {
-        let mut nodes = self.nodes.iter_mut();
-        let Some(node) = nodes.find(|node| node.name == write.node) else {
-            return;
-        };
-        if node.labels.get(label::OWNER) != write.from.as_ref() {
-            return;
-        }
-        match write.to {
-            Some(owner) => node
-                .labels
-                .insert(label::OWNER.to_owned(), owner.to_string()),
-            None => node.labels.remove(label::OWNER),
-        };
     }
 
     fn write_step(&mut self, step: PlanStep) {

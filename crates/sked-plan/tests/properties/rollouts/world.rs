@@ -28,8 +28,8 @@ pub(crate) struct World {
     pub(crate) assignments: Assignments,
     /// What every event said, for messages.
     pub(crate) events: Vec<(Timestamp, String)>,
-    /// On these nodes only, `bad-here` images fail.
-    pub(crate) cursed: BTreeSet<NodeName>,
+    /// On these nodes only, `fails-there` images fail.
+    pub(crate) failing: BTreeSet<NodeName>,
     pub(crate) born: u64,
     pub(crate) laws: Laws,
     /// What the manager saw last.
@@ -115,7 +115,7 @@ impl World {
             pods: Vec::new(),
             assignments: Assignments::new(),
             events: Vec::new(),
-            cursed: BTreeSet::new(),
+            failing: BTreeSet::new(),
             born: 0,
             laws: Laws::default(),
             seen: None,
