@@ -12,7 +12,7 @@ use sked_plan::kernel_state::{KernelState, UnknownReason, kernel_state};
 use sked_plan::learned_names::LearnedNames;
 use sked_plan::observed::{FailedCreate, UnreadableSchedExt};
 use sked_plan::part::{parts, uid};
-use sked_plan::rollout::last_good;
+use sked_plan::rollout::{are_claims_current, last_good};
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed};
 
 use crate::manager::apply::Applier;
@@ -29,7 +29,7 @@ const ARCHITECTURE: &str = "kubernetes.io/arch";
 pub(crate) enum Observation {
     /// It does not exist or is being deleted: the garbage collector does the rest.
     Gone,
-    /// The claims have not computed its assignment yet; they queue it when they have.
+    /// The claims have not read its current spec and record yet; they queue it when they have.
     Unclaimed,
     /// Its spec cannot be parsed.
     Unreadable(Unreadable),
@@ -69,6 +69,10 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
     let Some(assignment) = assignments.get(&uid(&schedext)).cloned() else {
         return Observation::Unclaimed;
     };
+    // Nothing can be planned, so a status would say that the last failure is over.
+    if !are_claims_current(&schedext, &assignment) && assignment.violation.is_none() {
+        return Observation::Unclaimed;
+    }
     let daemonsets = daemonsets(stores, &schedext);
     let ours = || {
         let uid = Some(uid(&schedext));
