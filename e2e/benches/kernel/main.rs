@@ -31,6 +31,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use lab::spec::DEFAULT_KERNEL;
 use recorder::{Record, Recorder};
+use serde_json::json;
 use stolen_time::StolenTime;
 use testkit::NodeCluster;
 use testkit::node_cluster::{ATTACHED, SYSRQ, spec};
@@ -160,8 +161,11 @@ impl Bench {
         });
     }
 
+    /// The same faults again and again, and no roll-out that goes back or node that is quarantined.
     fn schedule(&self, args: &[&str]) {
-        self.cluster.apply_schedext("lab", &spec(args));
+        let mut spec = spec(args);
+        spec["onFailure"] = json!({"action": "Restart"});
+        self.cluster.apply_schedext("lab", &spec);
     }
 }
 

@@ -12,6 +12,7 @@ mod prometheus;
 
 use lab::spec::DEFAULT_KERNEL;
 use prometheus::Prometheus;
+use serde_json::json;
 use testkit::node_cluster::{SCX_LAB, SKED_NAMESPACE, SYSRQ, spec};
 use testkit::{NodeCluster, program};
 
@@ -94,9 +95,11 @@ fn ejected_again_and_again(cluster: &NodeCluster, prometheus: &Prometheus) {
     assert!(!prometheus.fires("SkedFlapping", steady));
 }
 
-/// A version that starts and does not attach: the roll-out stops at it.
+/// A version that starts and does not attach: the roll-out stops at it, and does not go back.
 fn not_attached(cluster: &NodeCluster, prometheus: &Prometheus) {
-    cluster.apply_schedext("lab", &spec(&["--fault", "slow-attach", "--after", "1h"]));
+    let mut slow = spec(&["--fault", "slow-attach", "--after", "1h"]);
+    slow["onFailure"] = json!({"action": "Restart"});
+    cluster.apply_schedext("lab", &slow);
     fires(cluster, prometheus, "SkedNotAttached", LAB);
     cluster.apply_schedext("lab", &spec(&[]));
     cluster.await_attached("lab", 2);
