@@ -1,7 +1,7 @@
 //! Whether a pod shows that its scheduler failed.
 
 use jiff::Timestamp;
-use schedkit_core::{ExitReason, sanitize};
+use schedkit_core::{ExitReason, LoadFailure, sanitize};
 use sked_api::Reason;
 
 use super::settings::Settings;
@@ -39,8 +39,8 @@ impl View<'_> {
 }
 
 /// The last end of the pod's scheduler since then, if it counts: neither a benign one, nor one that
-/// somebody asked for, nor one that the node's reboot caused. When it ended is by the node's clock;
-/// of a pod that was created since then every end counts.
+/// somebody asked for, nor one that the node's reboot or another scheduler in its kernel caused. When
+/// it ended is by the node's clock; of a pod that was created since then every end counts.
 pub(super) fn end<'a>(
     one: &PartPod<'a>,
     since: Timestamp,
@@ -52,13 +52,16 @@ pub(super) fn end<'a>(
 }
 
 fn counts(exit: &ContainerExit) -> bool {
-    let asked_for = exit
-        .exit_message
-        .as_ref()
-        .is_some_and(|message| message.reason == ExitReason::SysRq);
+    let not_its_fault = [
+        ExitReason::SysRq,
+        // Whoever holds the kernel is no fault of the revision, and the node is excluded for that.
+        ExitReason::LoadFailed(LoadFailure::Busy),
+    ];
+    let message = exit.exit_message.as_ref();
+    let not_its_fault = message.is_some_and(|message| not_its_fault.contains(&message.reason));
     // kubelet's words for a container that was gone when it came back.
     let rebooted = matches!(&*exit.reason, "Unknown" | "ContainerStatusUnknown");
-    !exit.is_benign() && !asked_for && !rebooted
+    !exit.is_benign() && !not_its_fault && !rebooted
 }
 
 pub(super) fn failure_by_end(one: &PartPod<'_>, exit: &ContainerExit) -> Failure {

@@ -2,7 +2,7 @@
 //!
 //! What an image does is in its name: `good` attaches, `stall` attaches and is ejected after 20
 //! seconds, `never` never attaches, `missing` cannot be pulled, `hotplug` ends benignly, `fails-there`
-//! stalls on some nodes only.
+//! stalls on some nodes only, `busy-there` finds another scheduler in the kernels of those.
 
 use jiff::SignedDuration;
 use schedkit_core::SchedulerExit;
@@ -58,6 +58,11 @@ impl World {
             }
             Container::Ended { .. } => {}
             Container::Running { started, attached } => {
+                if pod.image.starts_with("busy-there") && fails {
+                    let output = "Error: another sched_ext scheduler is already running";
+                    end(pod, 1, output, now);
+                    return;
+                }
                 let attaches = !pod.image.starts_with("never");
                 if attached.is_none() && attaches && *started <= after(ATTACHES_AFTER) {
                     *attached = Some(now);

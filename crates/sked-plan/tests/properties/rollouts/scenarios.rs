@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
-use sked_api::RolloutPhase::{self, Canary, Complete, Failed, RolledBack};
+use sked_api::RolloutPhase::{self, Canary, Complete, Failed, RolledBack, Rolling};
 
 use super::world::{Container, World};
 
@@ -193,6 +193,18 @@ fn a_benign_end_never_counts() {
     world.run(900);
     assert_eq!(world.phase("a"), Some(Complete));
     assert_eq!(world.status("a").quarantined, []);
+}
+
+#[test]
+fn a_kernel_that_has_another_scheduler_fails_no_revision() {
+    let mut world = with_good(2, &json!({"soak": "30s"}));
+    world.failing.insert("node1".into());
+    world.edit("a", &json!({"sched": "busy-there:2"}));
+    world.run(600);
+    assert_eq!(world.phase("a"), Some(Rolling), "{}", world.report());
+    world.failing.clear();
+    until(&mut world, Complete);
+    assert_eq!(world.attached(), ["busy-there:2"; 2]);
 }
 
 #[test]
