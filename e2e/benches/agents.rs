@@ -7,32 +7,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::bail;
 use futures::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::runtime::watcher::{self, Event, watcher};
-use serde_json::{Value, json};
-use sked_api::label::{ATTACHED_GATE, MANAGED_BY, NODE_AGENT};
-use sked_api::{SchedExt, SchedExtNode, SchedExtSpec};
+use serde_json::json;
+use sked_api::label::{ATTACHED_GATE, MANAGED_BY};
+use sked_api::{SchedExt, SchedExtSpec};
 use testkit::bench::cluster::{BenchCluster, CONCURRENCY};
+use testkit::bench::emulated_nodes::{EmulatedNodes, name, running};
 use testkit::bench::figures::{beside, print, within};
 use testkit::bench::operator::Operator;
 
 const NODES: usize = 5000;
 const SCHEDEXTS: usize = 5;
 const NAMESPACE: &str = "fleet";
-const AGENTS: &str = "sked-system";
 /// As many reports are on their way at the same time.
 const REPORTS: usize = 64;
 const MOST_OF_BARE: f64 = 1.5;
 const MOST_MEGABYTES: f64 = 57.0;
 const MOST_STATUSES: f64 = 2.0;
-const TIMEOUT: Duration = Duration::from_secs(1800);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<ExitCode> {
@@ -45,7 +43,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     let before = cluster.writes().await?;
     let begin = Instant::now();
     let change = async {
-        tokio::try_join!(fleet.report("enabled"), fleet.all_reported())?;
+        tokio::try_join!(fleet.report(Some("rusty_1.1.4")), fleet.all_reported())?;
         anyhow::Ok(())
     };
     operator.while_running(change).await?;
@@ -76,7 +74,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     operator.stop()?;
 
     let begin = Instant::now();
-    tokio::try_join!(fleet.report("disabled"), fleet.close_gates())?;
+    tokio::try_join!(fleet.report(None), fleet.close_gates())?;
     let bare = begin.elapsed().as_secs_f64();
     met &= beside(
         "all gates and statuses right",
@@ -94,78 +92,40 @@ async fn main() -> anyhow::Result<ExitCode> {
 
 struct Fleet<'a> {
     cluster: &'a BenchCluster,
-    reports: Api<SchedExtNode>,
+    nodes: EmulatedNodes,
     pods: Api<Pod>,
     schedexts: Api<SchedExt>,
 }
 
 impl<'a> Fleet<'a> {
-    /// Nodes, their agents' pods and first reports, and the SchedExts.
+    /// The nodes and the SchedExts.
     async fn assemble(cluster: &'a BenchCluster) -> anyhow::Result<Self> {
         let client = &cluster.client;
-        for namespace in [NAMESPACE, AGENTS] {
-            cluster.namespace(namespace).await?;
-        }
-        let nodes: Vec<Node> = (0..NODES).map(node).collect::<Result<_, _>>()?;
-        cluster.create(&Api::all(client.clone()), &nodes).await?;
+        cluster.namespace(NAMESPACE).await?;
+        let row = |number: usize| BTreeMap::from([("row", (number % SCHEDEXTS).to_string())]);
         let fleet = Self {
+            nodes: EmulatedNodes::create(cluster, NODES, row).await?,
             cluster,
-            reports: Api::all(client.clone()),
             pods: Api::namespaced(client.clone(), NAMESPACE),
             schedexts: Api::namespaced(client.clone(), NAMESPACE),
         };
-        let agents: Api<DaemonSet> = Api::namespaced(client.clone(), AGENTS);
-        agents.create(&PostParams::default(), &agent()?).await?;
-        let agents: Api<Pod> = Api::namespaced(client.clone(), AGENTS);
-        placed(agents).await?;
-        print("an agent's pod on every node")?;
-        fleet.first_reports().await?;
-        fleet.report("disabled").await?;
+        fleet.report(None).await?;
         let all: Vec<_> = (0..SCHEDEXTS).map(schedext).collect();
         cluster.create(&fleet.schedexts, &all).await?;
         Ok(fleet)
     }
 
-    async fn first_reports(&self) -> anyhow::Result<()> {
-        let nodes: Api<Node> = Api::all(self.cluster.client.clone());
-        let nodes = nodes.list_metadata(&ListParams::default()).await?;
-        let made = nodes.iter().map(|node| {
-            let owner = json!({"apiVersion": "v1", "kind": "Node", "name": node.name_any(), "uid": node.uid()});
-            serde_json::from_value(json!({
-                "apiVersion": "sked.schedkit.io/v1", "kind": "SchedExtNode", "spec": {},
-                "metadata": {"name": node.name_any(), "ownerReferences": [owner]},
-            }))
-        });
-        let made: Vec<SchedExtNode> = made.collect::<Result<_, _>>()?;
-        self.cluster.create(&self.reports, &made).await
-    }
-
     async fn pods_placed(&self) -> anyhow::Result<()> {
-        placed(self.pods.clone()).await
+        running(self.pods.clone(), NODES).await
     }
 
-    /// Every agent reports this state.
-    async fn report(&self, state: &str) -> anyhow::Result<()> {
-        let ops = (state == "enabled").then_some("rusty_1.1.4");
-        let since = jiff::Timestamp::now();
-        let status = json!({
-            "kernelRelease": "6.18.15", "bootID": BOOT, "supported": true, "state": state,
-            "ops": ops, "enableSeq": 1, "since": format!("{since:.6}"),
-        });
-        let patch = Patch::Merge(json!({"status": status}));
-        let params = PatchParams::default();
+    /// Every agent reports this scheduler, or none.
+    async fn report(&self, ops: Option<&str>) -> anyhow::Result<()> {
         stream::iter(0..NODES)
-            .map(|number| {
-                let (reports, patch, params) = (&self.reports, &patch, &params);
-                async move {
-                    let name = name(number);
-                    reports.patch_status(&name, params, patch).await.map(drop)
-                }
-            })
+            .map(|number| async move { self.nodes.report(&name(number), ops).await })
             .buffer_unordered(REPORTS)
-            .try_collect::<()>()
-            .await?;
-        Ok(())
+            .try_collect()
+            .await
     }
 
     /// Waits until every gate is open and every SchedExt counts all its nodes as attached.
@@ -223,22 +183,6 @@ impl<'a> Fleet<'a> {
     }
 }
 
-/// The boot ID that kwok gives every node.
-const BOOT: &str = "00000000-0000-0000-0000-000000000000";
-
-fn name(number: usize) -> String {
-    format!("node-{number:04}")
-}
-
-fn node(number: usize) -> serde_json::Result<Node> {
-    let (label, value) = lab::kwok::LABEL;
-    let row = (number % SCHEDEXTS).to_string();
-    serde_json::from_value(json!({"metadata": {
-        "name": name(number),
-        "labels": {label: value, "kubernetes.io/hostname": name(number), "row": row},
-    }}))
-}
-
 fn schedext(number: usize) -> SchedExt {
     let spec = SchedExtSpec {
         sched: "registry.example/scx_rusty:1.1.4".to_owned(),
@@ -248,42 +192,6 @@ fn schedext(number: usize) -> SchedExt {
     SchedExt::new(&format!("scx-{number}"), spec)
 }
 
-fn agent() -> serde_json::Result<DaemonSet> {
-    let (key, value) = NODE_AGENT;
-    let labels: Value = json!({key: value});
-    serde_json::from_value(json!({
-        "metadata": {"name": "sked-node-agent"},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "agent", "image": "registry.example/sked:1"}]},
-            },
-        },
-    }))
-}
-
 fn ours() -> watcher::Config {
     watcher::Config::default().labels(&format!("{}={}", MANAGED_BY.0, MANAGED_BY.1))
-}
-
-/// Waits until as many pods run as there are nodes.
-async fn placed(pods: Api<Pod>) -> anyhow::Result<()> {
-    let wait = async {
-        let mut running = BTreeSet::new();
-        let mut watched = pin!(watcher(pods, watcher::Config::default()));
-        while let Some(event) = watched.next().await {
-            if let Event::Apply(pod) | Event::InitApply(pod) = event? {
-                let phase = pod.status.as_ref().and_then(|status| status.phase.clone());
-                if phase.as_deref() == Some("Running") {
-                    running.insert(pod.name_any());
-                }
-            }
-            if running.len() == NODES {
-                return Ok(());
-            }
-        }
-        bail!("the watch of the pods ended")
-    };
-    tokio::time::timeout(TIMEOUT, wait).await?
 }

@@ -1,6 +1,6 @@
 //! How soon the cluster shows that a kernel detached a scheduler: from the kernel's own line on the
 //! serial console to the node's report, the pod, the SchedExt that reports it detached and the
-//! SchedExt that has the reason, all by this machine's clock. On two nodes with kernels of their
+//! SchedExt that has the reason; and how soon a roll-out goes back. All by this machine's clock. On two nodes with kernels of their
 //! own, with sked deployed as an administrator does it.
 //!
 //! The nodes' processors are emulated, so kubelet and containerd are slow. Each fault therefore
@@ -18,6 +18,7 @@
 
 mod delays;
 mod recorder;
+mod rollback;
 mod stolen_time;
 
 use std::path::PathBuf;
@@ -72,7 +73,8 @@ async fn main() -> anyhow::Result<ExitCode> {
     delays.extend(bench.fault_on_node(second, SYSRQ)?);
     delays.extend(bench.fault_of_scheduler("stall", "runnable task stall")?);
     delays.extend(bench.fault_of_scheduler("scx-error", "scx_bpf_error")?);
-    Ok(if delays::summarize(&delays) {
+    let met = delays::summarize(&delays);
+    Ok(if rollback::measure(&bench)? && met {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

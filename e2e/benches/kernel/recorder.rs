@@ -13,7 +13,7 @@ use kube::api::Api;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Client, ResourceExt};
-use sked_api::{SchedExt, SchedExtNode};
+use sked_api::{RolloutPhase, SchedExt, SchedExtNode};
 
 /// How often the file of a console is read.
 const CONSOLE_INTERVAL: Duration = Duration::from_millis(2);
@@ -22,12 +22,16 @@ const CONSOLE_INTERVAL: Duration = Duration::from_millis(2);
 pub(crate) enum Event {
     /// A kernel detached a scheduler, for this reason.
     Kernel(String),
+    /// A kernel attached a scheduler of this name.
+    Attached(String),
     /// The state in a node's report.
     Report(String),
     /// A scheduler's pod.
     Pod { ready: bool },
     /// The reason of a node's problem in the SchedExt's status, if it has one.
     Problem(Option<String>),
+    /// The phase of the SchedExt's roll-out.
+    Phase(Option<RolloutPhase>),
 }
 
 #[derive(Clone, Debug)]
@@ -96,12 +100,8 @@ impl Recorder {
         loop {
             match lines.read_line(&mut line) {
                 Ok(read) if read > 0 && line.ends_with('\n') => {
-                    let detached = line.split_once("\" disabled (");
-                    if let Some((_, reason)) =
-                        detached.filter(|_| line.contains("sched_ext: BPF scheduler"))
-                    {
-                        let reason = reason.split(')').next().unwrap_or_default();
-                        self.record(node, Event::Kernel(reason.to_owned()));
+                    if let Some(event) = of_kernel(&line) {
+                        self.record(node, event);
                     }
                     line.clear();
                 }
@@ -151,12 +151,27 @@ impl Recorder {
         );
         while let Some(object) = objects.next().await {
             let Ok(schedext) = object else { continue };
-            let problems = schedext.status.unwrap_or_default().problems;
+            let status = schedext.status.unwrap_or_default();
+            let problems = status.problems;
+            let phase = status.rollout.map(|rollout| rollout.phase);
             for node in nodes {
+                self.record(node, Event::Phase(phase));
                 let problem = problems.iter().find(|problem| problem.node == node);
                 let reason = problem.map(|problem| problem.reason.clone());
                 self.record(node, Event::Problem(reason));
             }
         }
     }
+}
+
+/// What a line of a console says about a scheduler.
+fn of_kernel(line: &str) -> Option<Event> {
+    let (_, text) = line.split_once("sched_ext: BPF scheduler \"")?;
+    let (name, what) = text.split_once('"')?;
+    if what.starts_with(" enabled") {
+        return Some(Event::Attached(name.to_owned()));
+    }
+    let (_, reason) = what.split_once(" disabled (")?;
+    let reason = reason.split(')').next().unwrap_or_default();
+    Some(Event::Kernel(reason.to_owned()))
 }

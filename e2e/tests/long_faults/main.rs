@@ -15,6 +15,7 @@ mod fleet;
 mod manager;
 mod proxy;
 mod recorder;
+mod rollout_kills;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -75,7 +76,9 @@ async fn errors_dropped_watches_and_an_api_server_that_is_away_are_survived() {
     let cluster = Cluster::up("e2e-faults-proxy").await;
     let (mut changes, recorder) = begin(&cluster).await;
     let proxy = Proxy::start(&cluster.client).await;
-    let mut manager = cluster.manager(&proxy.kubeconfig(&cluster));
+    let kubeconfig = cluster.file("proxy.kubeconfig");
+    proxy.kubeconfig(&kubeconfig);
+    let mut manager = cluster.manager(&kubeconfig);
     let begin = Instant::now();
     proxy.inject(Faults::MANY);
     while begin.elapsed() < SOAK {

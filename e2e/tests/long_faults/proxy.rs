@@ -1,7 +1,7 @@
 //! An HTTP proxy before the API server that injects faults: errors instead of answers, watches that
-//! break off, no API server at all.
+//! break off, no API server at all, or a manager that is to be killed at each of its writes.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,27 +15,38 @@ use http::{Method, StatusCode};
 use kube::Client;
 use serde_json::json;
 
-use crate::cluster::Cluster;
 use testkit::seed::Seed;
+use tokio::sync::Notify;
 
-/// In percent of requests.
 #[derive(Clone, Copy)]
 pub(crate) struct Faults {
+    /// In percent of requests.
     errors: u64,
     broken_watches: u64,
     away: bool,
+    /// No write is answered: every other one is lost, and the rest take effect.
+    no_write_returns: bool,
 }
 
 impl Faults {
     pub(crate) const MANY: Self = Self {
         errors: 25,
         broken_watches: 50,
-        away: false,
+        ..Self::NONE
     };
     pub(crate) const AWAY: Self = Self {
+        away: true,
+        ..Self::NONE
+    };
+    pub(crate) const NO_WRITE_RETURNS: Self = Self {
+        no_write_returns: true,
+        ..Self::NONE
+    };
+    const NONE: Self = Self {
         errors: 0,
         broken_watches: 0,
-        away: true,
+        away: false,
+        no_write_returns: false,
     };
 }
 
@@ -45,6 +56,8 @@ pub(crate) struct Proxy {
     faults: Arc<Mutex<Faults>>,
     seed: Arc<Mutex<Seed>>,
     injected: Arc<AtomicUsize>,
+    /// A write that is not answered was made, or lost.
+    write: Arc<Notify>,
     port: u16,
 }
 
@@ -56,6 +69,7 @@ impl Proxy {
             faults: Arc::new(Mutex::new(Faults::AWAY)),
             seed: Arc::new(Mutex::new(Seed::from_environment())),
             injected: Arc::default(),
+            write: Arc::default(),
             port: listener.local_addr().unwrap().port(),
         };
         let router = Router::new().fallback(forward).with_state(proxy.clone());
@@ -71,17 +85,20 @@ impl Proxy {
         self.injected.load(Ordering::Relaxed)
     }
 
-    /// A kubeconfig that goes through this proxy.
-    pub(crate) fn kubeconfig(&self, cluster: &Cluster) -> PathBuf {
-        let path = cluster.file("proxy.kubeconfig");
+    /// Until a write was made, or lost, that is not answered.
+    pub(crate) async fn write(&self) {
+        self.write.notified().await;
+    }
+
+    /// Writes a kubeconfig that goes through this proxy.
+    pub(crate) fn kubeconfig(&self, path: &Path) {
         let config = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "proxy",
             "clusters": [{"name": "proxy", "cluster": {"server": format!("http://127.0.0.1:{}", self.port)}}],
             "users": [{"name": "proxy", "user": {}}],
             "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "proxy"}}],
         });
-        std::fs::write(&path, config.to_string()).unwrap();
-        path
+        std::fs::write(path, config.to_string()).unwrap();
     }
 
     fn below(&self, end: u64) -> u64 {
@@ -90,6 +107,11 @@ impl Proxy {
 
     fn count(&self) {
         self.injected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    async fn no_answer(&self) -> Response {
+        self.write.notify_one();
+        std::future::pending().await
     }
 }
 
@@ -113,6 +135,13 @@ async fn forward(State(proxy): State<Proxy>, request: Request) -> Response {
         ];
         return failure(codes[proxy.below(if read { 2 } else { 3 }) as usize]);
     }
+    let dies = faults.no_write_returns && request.method() != Method::GET;
+    if dies {
+        proxy.count();
+        if proxy.injected().is_multiple_of(2) {
+            return proxy.no_answer().await;
+        }
+    }
     let (parts, body) = request.into_parts();
     let Ok(body) = axum::body::to_bytes(body, 1 << 22).await else {
         return failure(StatusCode::BAD_REQUEST);
@@ -121,6 +150,9 @@ async fn forward(State(proxy): State<Proxy>, request: Request) -> Response {
     let Ok(answer) = proxy.client.send(request).await else {
         return failure(StatusCode::BAD_GATEWAY);
     };
+    if dies {
+        return proxy.no_answer().await;
+    }
     let (parts, body) = answer.into_parts();
     let body = Body::new(body);
     if watch && proxy.below(100) < faults.broken_watches {
