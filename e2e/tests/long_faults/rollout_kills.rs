@@ -67,9 +67,9 @@ async fn story(cluster: &BenchCluster) {
         let begin = Instant::now();
         let before = proxy.injected();
         let done = async || is_settled(cluster, version, phase, runs).await;
-        killed_until(cluster, &proxy, done).await;
+        let killed = killed_until(cluster, &proxy, done).await;
         println!(
-            "version {version}: {} managers were killed at a write, {phase} after {:?}",
+            "version {version}: {killed} managers were killed at {} writes, {phase} after {:?}",
             proxy.injected() - before,
             begin.elapsed()
         );
@@ -92,21 +92,28 @@ async fn story(cluster: &BenchCluster) {
     assert!(is_settled(cluster, 3, "Complete", 3).await);
 }
 
-/// Managers, each of which is killed at its first write, until something is so.
-async fn killed_until(cluster: &BenchCluster, proxy: &Proxy, done: impl AsyncFn() -> bool) {
+/// Managers, each of which is killed at its first write, until something is so. Returns how many.
+async fn killed_until(
+    cluster: &BenchCluster,
+    proxy: &Proxy,
+    done: impl AsyncFn() -> bool,
+) -> usize {
     let kubeconfig = cluster.lab.state().path("proxy.kubeconfig");
     let log = cluster.lab.state().path("sked.log");
     proxy.kubeconfig(&kubeconfig);
     let begin = Instant::now();
+    let mut killed = 0;
     let mut running = manager(&kubeconfig, &log);
     while !done().await {
         assert!(begin.elapsed() < TIMEOUT, "not settled; see {log:?}");
         let moment = Duration::from_millis(500);
         if tokio::time::timeout(moment, proxy.write()).await.is_ok() {
             drop(running);
+            killed += 1;
             running = manager(&kubeconfig, &log);
         }
     }
+    killed
 }
 
 fn manager(kubeconfig: &std::path::Path, log: &std::path::Path) -> Operator {

@@ -407,7 +407,10 @@ fn every_end_has_its_reason(cluster: &NodeCluster) {
 fn other_schedulers_attach(cluster: &NodeCluster) {
     for scheduler in ["bpfland", "rusty", "lavd"] {
         let sched = format!("registry.lab:5000/scx_{scheduler}:latest");
-        cluster.apply_schedext("lab", &json!({"sched": sched, "args": []}));
+        // scx_lavd takes minutes on an emulated processor that is shared.
+        let patient = json!({"attachDeadline": "900s"});
+        let spec = json!({"sched": sched, "args": [], "onFailure": patient});
+        cluster.apply_schedext("lab", &spec);
         cluster.until(&format!("both kernels run {scheduler}"), || {
             let runs = |node| {
                 cluster
