@@ -18,6 +18,17 @@ use testkit::{NodeCluster, program};
 
 /// A series of Debian's whose kernels have no sched_ext.
 const WITHOUT_SCHED_EXT: &str = "6.12";
+/// The kernel ejects it five seconds after it was attached, because it runs nothing any more.
+const STALLS: [&str; 8] = [
+    "--name",
+    "stall",
+    "--fault",
+    "stall",
+    "--timeout",
+    "2s",
+    "--after",
+    "5s",
+];
 /// The labels of alerts about the SchedExt of these tests.
 const LAB: &str = r#"namespace="default",schedext="lab""#;
 
@@ -43,6 +54,8 @@ fn every_query_has_a_result_and_every_fault_its_alert() {
     }
     ejected_again_and_again(&cluster, &prometheus);
     not_attached(&cluster, &prometheus);
+    rolled_back(&cluster, &prometheus);
+    quarantined(&cluster, &prometheus);
     foreign(&cluster, &prometheus);
     unknown(&cluster, &prometheus);
 }
@@ -104,6 +117,26 @@ fn not_attached(cluster: &NodeCluster, prometheus: &Prometheus) {
     cluster.apply_schedext("lab", &spec(&[]));
     cluster.await_attached("lab", 2);
     stops(cluster, prometheus, "SkedNotAttached");
+}
+
+/// A version that stalls on the first node: the nodes go back.
+fn rolled_back(cluster: &NodeCluster, prometheus: &Prometheus) {
+    cluster.apply_schedext("lab", &spec(&STALLS));
+    fires(cluster, prometheus, "SkedRolledBack", LAB);
+    cluster.apply_schedext("lab", &spec(&[]));
+    cluster.await_attached("lab", 2);
+    stops(cluster, prometheus, "SkedRolledBack");
+}
+
+/// The same, and the nodes where it stalls run the kernel's own scheduler.
+fn quarantined(cluster: &NodeCluster, prometheus: &Prometheus) {
+    let mut stalls = spec(&STALLS);
+    stalls["onFailure"] = json!({"action": "Detach"});
+    cluster.apply_schedext("lab", &stalls);
+    fires(cluster, prometheus, "SkedQuarantined", LAB);
+    cluster.apply_schedext("lab", &spec(&[]));
+    cluster.await_attached("lab", 2);
+    stops(cluster, prometheus, "SkedQuarantined");
 }
 
 /// Somebody starts a scheduler by hand.
