@@ -40,6 +40,7 @@ pub mod plan;
 pub mod revision;
 pub mod rollout;
 pub mod status;
+pub mod version;
 
 pub use live_daemonset::LiveDaemonSet;
 pub use live_pod::LivePod;

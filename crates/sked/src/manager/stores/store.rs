@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use sked_plan::version::{Heard, Version, is_taken};
 use sked_plan::{NodeName, ObjectKey, Uid};
 
 /// An object that a store can keep.
@@ -59,7 +60,7 @@ struct Inner<T> {
 type Members = BTreeSet<Arc<ObjectKey>>;
 
 struct Entry<T> {
-    version: u64,
+    version: Version,
     object: Arc<T>,
 }
 
@@ -118,16 +119,30 @@ impl<T: Stored> Store<T> {
     /// Stores an object, unless the same or a later version is there: a watch may lag behind an own
     /// write.
     pub(crate) fn put(&self, source: Source, version: &str, object: T) {
+        self.hear(source, Heard::New, version, object);
+    }
+
+    /// Stores the response to an own write of an existing object, if it is still here.
+    pub(crate) fn update(&self, version: &str, object: T) {
+        self.hear(Source::OwnWrite, Heard::Update, version, object);
+    }
+
+    /// Stores what [`is_taken`] lets it.
+    fn hear(&self, source: Source, heard: Heard, version: &str, object: T) {
         let key = object.key();
-        if self.knows(&key, version) {
+        let version = Version::read(version);
+        let object = Arc::new(object);
+        let mut inner = self.write();
+        let stored = inner.objects.get(&key).map(|entry| entry.version);
+        if !is_taken(stored, heard, version) {
             return;
         }
-        let object = Arc::new(object);
         let entry = Entry {
-            version: number(version),
+            version,
             object: Arc::clone(&object),
         };
-        let old = self.write().insert(key.clone(), entry);
+        let old = inner.insert(key.clone(), entry);
+        drop(inner);
         if old.as_ref().is_some_and(|old| old.same(&object)) {
             return;
         }
@@ -139,20 +154,11 @@ impl<T: Stored> Store<T> {
         });
     }
 
-    /// Stores the response to an own write of an existing object. If the object is not here, a watch
-    /// has reported its deletion before the response arrived, and nothing would remove it again.
-    pub(crate) fn update(&self, version: &str, object: T) {
-        if self.get(&object.key()).is_some() {
-            self.put(Source::OwnWrite, version, object);
-        }
-    }
-
     /// Whether this version of an object, or a later one, is stored.
     pub(crate) fn knows(&self, key: &ObjectKey, version: &str) -> bool {
-        let version = number(version);
         let inner = self.read();
         let before = inner.objects.get(key);
-        before.is_some_and(|before| version != 0 && version <= before.version)
+        before.is_some_and(|before| before.version.knows(Version::read(version)))
     }
 
     /// Whether the API server does not know the kind.
@@ -171,7 +177,7 @@ impl<T: Stored> Store<T> {
         inner
             .objects
             .values_mut()
-            .for_each(|entry| entry.version = 0);
+            .for_each(|entry| entry.version = Version::default());
     }
 
     pub(crate) fn remove(&self, source: Source, key: &ObjectKey) {
@@ -215,12 +221,6 @@ impl<T: Stored> Store<T> {
     fn write(&self) -> RwLockWriteGuard<'_, Inner<T>> {
         self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Resource versions of one kind are ordered numbers: documented since Kubernetes 1.35, and true
-/// before.
-fn number(version: &str) -> u64 {
-    version.parse().unwrap_or_default()
 }
 
 impl<T: Stored> Inner<T> {
