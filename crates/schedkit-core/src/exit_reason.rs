@@ -24,7 +24,7 @@ use crate::sanitize;
 const MAX_OUTPUT: usize = 256 * 1024;
 const MARK: &str = "EXIT: ";
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ExitReason {
     /// A runnable task was not scheduled before the watchdog's timeout.
     Stall,
@@ -56,7 +56,7 @@ pub enum ExitReason {
 }
 
 /// How a scheduler exited, as far as its output shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct SchedulerExit {
     pub reason: ExitReason,
     /// The line that has the reason, or the part of it in parentheses; shortened and printable.

@@ -12,7 +12,7 @@ use crate::part::PartId;
 pub const MAX_EXAMPLES: usize = 10;
 
 /// The nodes of one SchedExt.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Assignment {
     /// The generation of the spec that the claims read.
     pub generation: i64,
@@ -36,7 +36,7 @@ pub struct Assignment {
 }
 
 /// The nodes of the base or of one pool.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PartAssignment {
     /// On how many nodes it should run.
     pub nodes: usize,
@@ -47,7 +47,7 @@ pub struct PartAssignment {
 }
 
 /// The nodes of a part from which its canary can be chosen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CanaryNodes {
     /// How many nodes the new revision of the part would run on.
     pub total: usize,
@@ -64,7 +64,7 @@ pub struct CanaryNodes {
 pub const MAX_CANDIDATES: usize = 1000;
 
 /// Nodes that other SchedExts own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LostNodes {
     pub count: usize,
     /// The first few by name, each with its owner.
@@ -72,7 +72,7 @@ pub struct LostNodes {
 }
 
 /// Nodes that no SchedExt may use.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ExcludedNodes {
     /// How many have a kernel without sched_ext.
     pub unsupported: usize,

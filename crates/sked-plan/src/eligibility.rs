@@ -15,14 +15,14 @@ use crate::kernel_state::KernelState;
 use crate::live_pod::{LivePod, PodState};
 use crate::node_state::can_have_attached;
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Eligibility {
     Eligible,
     Excluded(ExclusionReason),
 }
 
 /// Why no scheduler of sked's may run on a node.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ExclusionReason {
     /// The kernel has no sched_ext; its release, where known.
     Unsupported(String),

@@ -11,7 +11,7 @@ use schedkit_core::{OpsName, sanitize};
 use crate::node::Node;
 use crate::node_report::NodeReport;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KernelState {
     /// There is no report that can be trusted.
     Unknown(UnknownReason),
@@ -26,7 +26,7 @@ pub enum KernelState {
 }
 
 /// Why the state is unknown. Displays as half a sentence with what to check.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UnknownReason {
     /// The API server does not know reports.
     NotInstalled,

@@ -1,6 +1,7 @@
 //! A live DaemonSet, read from the JSON that the API server sends and trimmed to what the planner
 //! reads.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -42,6 +43,35 @@ pub struct LiveDaemonSet {
     pub updated: i32,
     /// Nodes whose pod is ready.
     pub ready: i32,
+}
+
+/// No field is a floating-point number.
+impl Eq for LiveDaemonSet {}
+
+impl Hash for LiveDaemonSet {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self {
+            key,
+            uid,
+            resource_version,
+            controller,
+            other_controller,
+            fingerprint,
+            // Read from the fields of which the fingerprint is a hash.
+            placement: _,
+            owner,
+            touched,
+            deleting,
+            generation,
+            observed_generation,
+            desired,
+            updated,
+            ready,
+        } = self;
+        (key, uid, resource_version, controller, other_controller).hash(state);
+        (fingerprint, owner, touched, deleting).hash(state);
+        (generation, observed_generation, desired, updated, ready).hash(state);
+    }
 }
 
 /// A JSON object that lacks a field which every DaemonSet has.

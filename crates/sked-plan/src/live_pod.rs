@@ -5,7 +5,7 @@ use schedkit_core::SchedulerExit;
 
 use crate::name::{NodeName, ObjectKey, Uid};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LivePod {
     pub key: ObjectKey,
     /// The DaemonSet that controls it.
@@ -31,7 +31,7 @@ pub struct LivePod {
 }
 
 /// The pod's state as Kubernetes reports it. It says nothing about the kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PodState {
     /// Not bound to a node yet, with kube-scheduler's reason if it gave one.
     Unscheduled(Option<String>),
@@ -48,7 +48,7 @@ pub enum PodState {
 }
 
 /// How a container exited.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ContainerExit {
     pub code: i32,
     /// kubelet's reason.
@@ -67,7 +67,7 @@ impl ContainerExit {
 }
 
 /// The condition behind a pod's readiness gate: whether the kernel runs this pod's scheduler.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Gate {
     pub attached: bool,
     pub reason: String,

@@ -1,6 +1,7 @@
 //! A cluster node, trimmed to what the planner reads.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 
 use k8s_openapi::api::core::v1::Taint;
 
@@ -17,4 +18,30 @@ pub struct Node {
     /// All labels, including the owner label.
     pub labels: BTreeMap<String, String>,
     pub taints: Vec<Taint>,
+}
+
+/// No field is a floating-point number.
+impl Eq for Node {}
+
+impl Hash for Node {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self {
+            name,
+            uid,
+            boot_id,
+            labels,
+            taints,
+        } = self;
+        (name, uid, boot_id, labels).hash(state);
+        for taint in taints {
+            let Taint {
+                effect,
+                key,
+                time_added,
+                value,
+            } = taint;
+            let time_added = time_added.as_ref().map(|time| time.0);
+            (effect, key, time_added, value).hash(state);
+        }
+    }
 }

@@ -6,7 +6,7 @@ use schedkit_core::OpsName;
 use crate::name::Uid;
 
 /// One report. [`crate::kernel_state`] decides whether it can be trusted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NodeReport {
     /// The Node in the report's owner reference.
     pub owner: Option<Uid>,

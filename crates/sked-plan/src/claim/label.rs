@@ -8,7 +8,7 @@ use crate::name::{NodeName, OwnerId};
 use crate::node::Node;
 
 /// A value that sked writes into the owner label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OwnerLabel {
     Owner(OwnerId),
     /// A reserved value: no scheduler of sked's may run there.
@@ -25,7 +25,7 @@ impl fmt::Display for OwnerLabel {
 }
 
 /// A change of one node's owner label.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelWrite {
     pub node: NodeName,
     /// The current value; the write must fail if it has changed since.
