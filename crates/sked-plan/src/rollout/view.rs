@@ -7,6 +7,7 @@ use sked_api::SchedExt;
 
 use super::settings::{Settings, max_unavailable};
 use super::templates::Templates;
+use crate::kernel_state::KernelState;
 use crate::live_pod::LivePod;
 use crate::name::{NodeName, Uid};
 use crate::node_state::NodeState;
@@ -32,6 +33,8 @@ pub(super) struct PartPod<'a> {
     pub(super) state: &'a NodeState,
     pub(super) stage: Stage,
     pub(super) node: &'a NodeName,
+    /// When its node's kernel attached what it runs now, if that is known.
+    kernel_since: Option<Timestamp>,
     /// Whether it runs what its DaemonSet should run.
     pub(super) is_current: bool,
     /// Whether its part would run something else with the last good revision.
@@ -65,11 +68,16 @@ impl<'a> View<'a> {
             .collect();
         let pods = placed.iter().filter_map(|placed| {
             let (id, revision) = daemonsets.get(&placed.pod.daemonset)?;
+            let node = placed.pod.node.as_ref()?;
             Some(PartPod {
                 pod: placed.pod,
                 state: &placed.state,
                 stage: id.stage,
-                node: placed.pod.node.as_ref()?,
+                node,
+                kernel_since: match observed.kernels.get(node) {
+                    Some(KernelState::Enabled { since, .. }) => Some(*since),
+                    _ => None,
+                },
                 is_current: placed.pod.revision == *revision,
                 is_changed: good_revisions.get(&id.pool) != Some(revision),
             })
@@ -184,12 +192,16 @@ impl<'a> View<'a> {
 }
 
 impl PartPod<'_> {
-    /// Since when the kernel runs it. A kernel that is unknown changes nothing.
+    /// Since when the kernel runs it without a break. A kernel that is unknown changes nothing.
     pub(super) fn attached_since(&self) -> Option<Timestamp> {
         let gate = self.pod.gate.as_ref().filter(|gate| gate.attached)?;
         let runs = matches!(self.state, NodeState::Attached(_) | NodeState::Unknown(_));
-        // The gate has the time of the node's report, whose clock may be behind.
-        runs.then_some(gate.since.max(self.pod.created))
+        // The gate has the time of the node's report, whose clock may be behind. After a reboot, or
+        // an end that is no failure, it still has the time of the container before, if the kernel
+        // runs the scheduler again before anybody saw the break.
+        let later = [self.pod.started, self.kernel_since].into_iter().flatten();
+        let since = gate.since.max(self.pod.created);
+        runs.then(|| later.fold(since, Timestamp::max))
     }
 
     /// Whether it is what the node should run, and has run for that long.
