@@ -113,8 +113,19 @@ impl<'a> View<'a> {
     /// given to the canary, or taken back, and whose old pod is still there. Dead nodes do not count.
     pub(super) fn down(&self) -> usize {
         let up: BTreeSet<_> = self.up().map(|one| one.node).collect();
-        self.nodes()
-            .saturating_sub(up.len() + self.dead_besides(&up))
+        let missing = self
+            .nodes()
+            .saturating_sub(up.len() + self.dead_besides(&up));
+        let canaries = self.canary_nodes().into_iter().map(NodeName::from);
+        let nodes = self.pods.iter().map(|one| one.node.clone());
+        missing.max(self.known_down(nodes.chain(canaries), &up))
+    }
+
+    /// How many of these nodes are not among those that are up. The claims may be older than the
+    /// pods: a node that they do not count yet would hide one that is down.
+    fn known_down(&self, nodes: impl Iterator<Item = NodeName>, up: &BTreeSet<&NodeName>) -> usize {
+        let down = nodes.filter(|node| !up.contains(node) && !self.is_dead(node));
+        down.collect::<BTreeSet<_>>().len()
     }
 
     /// How many nodes are dead, of those that are not among these.
@@ -180,14 +191,16 @@ impl<'a> View<'a> {
         let stable = self.observed.assignment.parts.iter();
         let stable = stable.filter(|(id, _)| id.stage == Stage::Stable);
         let wanted: usize = stable.map(|(_, part)| part.nodes).sum();
-        let available = self.pods.iter().filter(|one| {
+        let stable = self.pods.iter().filter(|one| one.stage == Stage::Stable);
+        let available = stable.clone().filter(|one| {
             let since = one.attached_since();
-            let soaked = since.is_some_and(|since| has_passed(since, self.settings.soak, self.now));
-            one.stage == Stage::Stable && soaked
+            since.is_some_and(|since| has_passed(since, self.settings.soak, self.now))
         });
         let available: BTreeSet<_> = available.map(|one| one.node).collect();
         let dead = self.dead_besides(&available);
-        wanted.saturating_sub(available.len() + dead) <= self.budget()
+        let missing = wanted.saturating_sub(available.len() + dead);
+        let nodes = stable.map(|one| one.node.clone());
+        missing.max(self.known_down(nodes, &available)) <= self.budget()
     }
 }
 

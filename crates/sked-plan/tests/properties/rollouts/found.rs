@@ -3,7 +3,9 @@
 use jiff::SignedDuration;
 use serde_json::json;
 use sked_api::RolloutPhase::{Canary, Rolling};
+use sked_plan::part::uid;
 
+use super::manager::Write;
 use super::scenarios::{canary, until, until_attached, with_good};
 use super::world::{Container, World};
 
@@ -34,5 +36,32 @@ fn a_canarys_soak_begins_again_with_its_scheduler() {
         until(&mut world, Rolling);
         let soaked = world.now.duration_since(booted);
         assert!(soaked >= SignedDuration::from_secs(60), "{soaked}");
+    }
+}
+
+#[test]
+fn a_node_that_the_claims_do_not_count_yet_hides_none_that_is_down() {
+    let canary = json!({"soak": "60s", "canary": {"nodes": 2}});
+    let mut world = with_good(3, &canary);
+    world.edit("a", &json!({"sched": "never:2"}));
+    world.run_until("the first node loses its scheduler", |world| {
+        world.attached()[0] == "-"
+    });
+    let mut joined = World::new(1).nodes.remove(0);
+    joined.name = "node0".into();
+    world.nodes.push(joined);
+    while world.attached()[3] == "-" {
+        world.advance();
+    }
+    assert_eq!(world.attached()[0], "-");
+    for write in world.gates() {
+        world.write(write);
+    }
+    let uid = uid(&world.schedexts[0]);
+    for write in world.reconcile(&uid) {
+        if let Write::Status(_, _, status) = write {
+            let canary = status.rollout.unwrap();
+            assert_eq!(canary.canary_nodes().collect::<Vec<_>>(), ["node1"]);
+        }
     }
 }
