@@ -97,8 +97,12 @@ fn allowance(view: &View<'_>) -> usize {
         Stable::Held(_) | Stable::Spec(_) => {
             // While the DaemonSet controller replaces pods, it uses the budget.
             let mut stable = view.pods.iter().filter(|one| one.stage == Stage::Stable);
-            let is_held = matches!(view.templates.stable(), Stable::Held(_));
-            match is_held || (view.is_quiet && stable.all(|one: &PartPod<'_>| one.is_current)) {
+            let is_still = match view.templates.stable() {
+                // They may be in the middle of what the spec asked for before.
+                Stable::Held(_) => !view.is_replacing(),
+                _ => view.is_quiet && stable.all(|one: &PartPod<'_>| one.is_current),
+            };
+            match is_still {
                 true => view.budget().saturating_sub(view.down()),
                 false => 0,
             }

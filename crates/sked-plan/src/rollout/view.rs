@@ -12,7 +12,7 @@ use crate::live_pod::LivePod;
 use crate::name::{NodeName, Uid};
 use crate::node_state::NodeState;
 use crate::observed::Observed;
-use crate::part::{PartId, Stage, uid};
+use crate::part::{Part, PartId, Stage, uid};
 use crate::placed_pods::PlacedPod;
 use crate::plan::Plan;
 
@@ -158,6 +158,18 @@ impl<'a> View<'a> {
     pub(super) fn is_stable_current(&self) -> bool {
         let mut stable = self.pods.iter().filter(|one| one.stage == Stage::Stable);
         self.is_quiet && stable.all(|one| one.is_current || self.is_dead(one.node))
+    }
+
+    /// Whether the DaemonSet controller has pods of a stable DaemonSet to replace.
+    pub(super) fn is_replacing(&self) -> bool {
+        let uid = uid(self.schedext);
+        let parts = self.templates.stable_parts();
+        let keys: BTreeSet<_> = parts.iter().map(Part::key).collect();
+        let live = self.observed.daemonsets.iter();
+        let mut own = live.filter(|live| {
+            live.controller.as_ref() == Some(&uid) && keys.contains(&live.key) && !live.deleting
+        });
+        own.any(|live| live.observed_generation < live.generation || live.updated < live.desired)
     }
 
     pub(super) fn canary_nodes(&self) -> BTreeSet<&str> {
