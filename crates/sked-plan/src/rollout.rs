@@ -27,7 +27,9 @@ mod quarantine;
 mod record;
 mod requests;
 pub mod settings;
+pub(crate) mod soak;
 mod templates;
+mod undo;
 mod view;
 mod watch;
 
@@ -38,10 +40,13 @@ use crate::assignment::Assignment;
 use crate::live_daemonset::LiveDaemonSet;
 use crate::part::{parts, uid};
 
+pub use good::put_back;
 pub use quarantine::quarantined;
 pub use record::Record;
+pub use requests::{Answer, answer};
 pub use settings::Settings;
 pub use templates::{Stable, Templates, current, last_good};
+pub use undo::undone;
 
 /// What a status records of the roll-out, as far as claims and plans depend on it. Equal keys mean
 /// equal records; a key is compared within one process only.
