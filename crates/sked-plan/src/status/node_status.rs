@@ -74,3 +74,57 @@ pub fn node_statuses(observed: &Observed) -> Vec<NodeStatus> {
     statuses.sort_by(|one, other| (&one.node, &one.pod).cmp(&(&other.node, &other.pod)));
     statuses
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixture::{live, observed, pod, schedext};
+    use crate::kernel_state::{KernelState, UnknownReason};
+    use crate::live_pod::{Gate, LivePod, PodState};
+
+    #[test]
+    fn a_node_is_shown_with_its_soak_and_another_with_its_problem() {
+        let schedext = schedext("a", json!({"sched": "x:1", "rollout": {"soak": "90s"}}));
+        let mut observed = observed(&schedext, &live(&schedext));
+        let since: Timestamp = "2026-01-31T23:59:00Z".parse().unwrap();
+        let gate = Gate {
+            attached: true,
+            reason: "Attached".to_owned(),
+            since,
+        };
+        let runs = LivePod {
+            gate: Some(gate),
+            ..LivePod::clone(&pod("a", "node1", PodState::Running))
+        };
+        let waiting = PodState::Waiting {
+            reason: "ImagePullBackOff".to_owned(),
+            message: "not found".to_owned(),
+        };
+        observed.pods = vec![pod("a", "node2", waiting), Arc::new(runs)];
+        let ops: schedkit_core::OpsName = "lab".parse().unwrap();
+        let enabled = KernelState::Enabled {
+            ops: ops.clone(),
+            since,
+        };
+        observed.kernels.insert("node1".into(), enabled);
+        let unknown = KernelState::Unknown(UnknownReason::NoReport);
+        observed.kernels.insert("node2".into(), unknown);
+
+        let statuses = node_statuses(&observed);
+        let [one, two] = &statuses[..] else {
+            panic!("{statuses:?}");
+        };
+        assert_eq!(one.state, NodeState::Attached(ops));
+        assert_eq!(one.part, Some(PartId::stable(None)));
+        assert_eq!(one.attached_since, Some(since));
+        assert_eq!(one.soaked_at, Some("2026-02-01T00:00:30Z".parse().unwrap()));
+        assert_eq!(one.problem, None);
+        assert_eq!(two.state, NodeState::NotStarted);
+        let problem = two.problem.as_ref().unwrap();
+        assert_eq!(problem.reason, "ImageError");
+    }
+}
