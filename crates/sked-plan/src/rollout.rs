@@ -25,11 +25,11 @@ mod fail;
 mod good;
 mod quarantine;
 mod record;
-mod requests;
+pub mod requests;
 pub mod settings;
 pub(crate) mod soak;
 mod templates;
-mod undo;
+pub mod undo;
 mod view;
 mod watch;
 
@@ -43,10 +43,8 @@ use crate::part::{parts, uid};
 pub use good::put_back;
 pub use quarantine::quarantined;
 pub use record::Record;
-pub use requests::{Answer, answer};
 pub use settings::Settings;
 pub use templates::{Stable, Templates, current, last_good};
-pub use undo::undone;
 
 /// What a status records of the roll-out, as far as claims and plans depend on it. Equal keys mean
 /// equal records; a key is compared within one process only.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use sked_api::{Request, SchedExt, label};
 use sked_plan::ObjectKey;
-use sked_plan::rollout::{Answer, answer};
+use sked_plan::rollout::requests::{Answer, answer};
 
 use crate::cluster::Cluster;
 use crate::error::Error;

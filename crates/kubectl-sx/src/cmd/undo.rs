@@ -1,7 +1,8 @@
 //! `kubectl sx rollout undo`: writes a former revision back into the spec.
 
 use sked_api::{GoodRevision, SchedExt};
-use sked_plan::rollout::{put_back, undone};
+use sked_plan::rollout::put_back;
+use sked_plan::rollout::undo::undone;
 
 use crate::cluster::Cluster;
 use crate::error::Error;
