@@ -119,13 +119,6 @@ impl<'a> Plugin<'a> {
         }
     }
 
-    #[track_caller]
-    fn await_phase(&self, phase: &str) {
-        let what = format!("the phase is {phase}");
-        self.fixture
-            .until(&what, || (self.phase() == phase).then_some(()));
-    }
-
     fn phase(&self) -> Value {
         let path = "/status/rollout/phase";
         self.fixture.cluster.field(NAMESPACE, "schedext/lab", path)
@@ -364,7 +357,8 @@ fn it_is_tried_again_and_undone(plugin: &Plugin<'_>) {
     let fixture = plugin.fixture;
     let done = plugin.text(&["rollout", "retry", "lab"]);
     assert!(done.contains("retry was carried out"), "{done}");
-    plugin.await_phase("Canary");
+    plugin.await_daemonset("one", "lab-canary");
+    assert_eq!(plugin.phase(), "Canary");
     let done = plugin.text(&["rollout", "undo", "lab"]);
     assert!(done.contains("registry.example/scx_lab:1"), "{done}");
     let sched = fixture
