@@ -6,7 +6,7 @@ use super::pod_issue;
 use crate::name::{NodeName, ObjectKey};
 use crate::node_state::NodeState;
 use crate::observed::Observed;
-use crate::part::PartId;
+use crate::part::{Part, PartId};
 use crate::placed_pods;
 use crate::rollout::{Templates, is_deployed, soak};
 
@@ -54,7 +54,7 @@ pub fn node_statuses(observed: &Observed) -> Vec<NodeStatus> {
         Some(NodeStatus {
             node: pod.node.clone()?,
             pod: pod.key.clone(),
-            part: part.map(|part| part.id()),
+            part: part.map(Part::id),
             revision: pod.revision.clone(),
             is_current: soaking.is_some_and(|one| one.is_current),
             state: placed.state.clone(),

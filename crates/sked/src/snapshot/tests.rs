@@ -25,7 +25,7 @@ fn snapshot() -> Snapshot {
     Snapshot::new(stores, true, Vec::new())
 }
 
-fn schedext(spec: serde_json::Value) -> SchedExt {
+fn schedext(spec: &serde_json::Value) -> SchedExt {
     let object = serde_json::json!({
         "apiVersion": "sked.schedkit.io/v1", "kind": "SchedExt",
         "metadata": {"namespace": "default", "name": "a"}, "spec": spec,
@@ -59,7 +59,7 @@ fn written(settled: &Settled) -> (Vec<String>, Vec<String>) {
 #[test]
 fn a_first_version_is_created_at_once_and_a_second_look_writes_nothing() {
     let mut snapshot = snapshot();
-    assert!(snapshot.put(schedext(serde_json::json!({"sched": "x:1"}))));
+    assert!(snapshot.put(schedext(&serde_json::json!({"sched": "x:1"}))));
     let settled = snapshot.settle(&[key()]);
     assert_eq!(written(&settled), (vec![], vec!["a".to_owned()]));
     assert!(settled.violations.is_empty());
@@ -71,7 +71,7 @@ fn a_first_version_is_created_at_once_and_a_second_look_writes_nothing() {
         .map(|part| part.nodes)
         .sum();
     assert_eq!(nodes, 3);
-    assert!(!snapshot.put(schedext(serde_json::json!({"sched": "x:1"}))));
+    assert!(!snapshot.put(schedext(&serde_json::json!({"sched": "x:1"}))));
     assert!(snapshot.settle(&[key()]).writes.is_empty());
 }
 
@@ -79,7 +79,7 @@ fn a_first_version_is_created_at_once_and_a_second_look_writes_nothing() {
 fn a_canary_is_labelled_and_created_and_then_it_waits() {
     let mut snapshot = snapshot();
     let spec = serde_json::json!({"sched": "x:1", "rollout": {"canary": {"nodes": 1}}});
-    snapshot.put(schedext(spec));
+    snapshot.put(schedext(&spec));
     let settled = snapshot.settle(&[key()]);
     assert_eq!(
         written(&settled),
@@ -92,10 +92,10 @@ fn a_canary_is_labelled_and_created_and_then_it_waits() {
 #[test]
 fn a_contested_node_is_labelled_before_the_rival_is_created() {
     let mut snapshot = snapshot();
-    snapshot.put(schedext(serde_json::json!({"sched": "x:1"})));
+    snapshot.put(schedext(&serde_json::json!({"sched": "x:1"})));
     snapshot.settle(&[key()]);
     let mut rival = schedext(
-        serde_json::json!({"sched": "y:1", "priority": 1, "nodeSelector": {"zone": "node2"}}),
+        &serde_json::json!({"sched": "y:1", "priority": 1, "nodeSelector": {"zone": "node2"}}),
     );
     rival.metadata.name = Some("b".to_owned());
     let key = sked_plan::part::key(&rival);
