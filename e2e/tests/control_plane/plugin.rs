@@ -98,9 +98,9 @@ impl<'a> Plugin<'a> {
     #[track_caller]
     fn node(&self, name: &str) -> Value {
         let nodes = self.json(&["nodes"]);
-        let nodes = nodes["nodes"].as_array().unwrap().iter();
-        let row = nodes.cloned().find(|row| row["node"] == name);
-        row.unwrap()
+        let mut nodes = nodes["nodes"].as_array().unwrap().iter();
+        let row = nodes.find(|row| row["node"] == name);
+        row.unwrap().clone()
     }
 
     /// The text of a rule in `explain`.
