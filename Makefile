@@ -59,8 +59,9 @@ bench: prepare-long static ## The measurements; PEER= names another operator for
 # One after the other: built together they would share features that neither has by itself.
 static: build ## The programs as they are released: static, optimised, in target/
 	cargo build --release --locked --package schedctl
+	cargo build --release --locked --package kubectl-sx
 
-man: ## schedctl's man pages and shell completions, into dist/man
+man: ## Man pages of schedctl and kubectl-sx, schedctl's shell completions, into dist/man
 	cargo run --quiet --package xtask --features man -- man dist/man
 
 manifests: ## What config/ and docs/ derive from sked's types

@@ -13,6 +13,11 @@ pub fn schedctl() -> PathBuf {
     built("schedctl")
 }
 
+/// The kubectl plugin.
+pub fn kubectl_sx() -> PathBuf {
+    built("kubectl-sx")
+}
+
 /// The `lab` command.
 pub fn lab() -> PathBuf {
     built("lab")

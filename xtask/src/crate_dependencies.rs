@@ -16,6 +16,10 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("sked-api", &["kube-client", "tokio"]),
     ("sked-plan", &["kube-client", "tokio"]),
     ("sked", &["lab", "libbpf-rs", "libbpf-sys"]),
+    (
+        "kubectl-sx",
+        &["lab", "libbpf-rs", "libbpf-sys", "schedctl"],
+    ),
     ("schedctl", &["lab", "libbpf-rs", "libbpf-sys"]),
 ];
 

@@ -5,7 +5,8 @@
 //!   headers and names.
 //! - `mutants [NAME…]` removes one check of the verifier at a time and expects a test to fail; with
 //!   names, only checks whose name contains one of them.
-//! - `man [FOLDER]`, with the feature `man`, writes schedctl's man pages and shell completions.
+//! - `man [FOLDER]`, with the feature `man`, writes the programs' man pages and schedctl's shell
+//!   completions.
 //! - `manifests`, with the feature `manifests`, writes the files of `config/` and `docs/` that are
 //!   derived from sked's types.
 

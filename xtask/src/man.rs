@@ -1,4 +1,4 @@
-//! Writes schedctl's man pages and shell completions as files, for packages. They are generated from
+//! Writes man pages and schedctl's shell completions as files, for packages. They are generated from
 //! the definitions that the program parses its arguments with.
 
 use std::fs;
@@ -12,23 +12,12 @@ use clap_mangen::Man;
 use schedctl_args::args::Args;
 use schedctl_args::completion_scripts::{BASH, FISH, ZSH};
 
-/// Writes `schedctl.1`, one page for each command, and `completions/`.
+/// Writes `schedctl.1` and `kubectl-sx.1`, one page for each command, and `completions/`.
 pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
     let completions = folder.join("completions");
     fs::create_dir_all(&completions).with_context(|| completions.display().to_string())?;
-    let mut command = Args::command();
-    command.build();
-    page(&command, "schedctl", folder)?;
-    for subcommand in command
-        .get_subcommands()
-        .filter(|subcommand| subcommand.get_name() != "help")
-    {
-        page(
-            subcommand,
-            &format!("schedctl-{}", subcommand.get_name()),
-            folder,
-        )?;
-    }
+    pages(Args::command(), "schedctl", folder)?;
+    pages(kubectl_sx_args::args::Args::command(), "kubectl-sx", folder)?;
     for shell in [Shell::Elvish, Shell::PowerShell] {
         generate_to(shell, &mut Args::command(), "schedctl", &completions)?;
     }
@@ -44,11 +33,23 @@ pub(crate) fn write(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// One page for the command and one for each of its commands.
+fn pages(mut command: Command, name: &str, folder: &Path) -> anyhow::Result<()> {
+    command.build();
+    page(&command, name, folder)?;
+    let subcommands = command.get_subcommands();
+    for subcommand in subcommands.filter(|subcommand| subcommand.get_name() != "help") {
+        let name = format!("{name}-{}", subcommand.get_name());
+        pages(subcommand.clone(), &name, folder)?;
+    }
+    Ok(())
+}
+
 /// The text after the options (examples, exit codes) is formatted by hand and keeps its line breaks.
 fn page(command: &Command, name: &str, folder: &Path) -> anyhow::Result<()> {
     let after_help = command.get_after_help().map(ToString::to_string);
     let bare = command.clone().after_help(Resettable::Reset);
-    let man = Man::new(bare).source(format!("schedctl {}", env!("CARGO_PKG_VERSION")));
+    let man = Man::new(bare).source(format!("schedkit {}", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     man.render(&mut text)?;
     let mut text = String::from_utf8(text)?;
@@ -93,6 +94,7 @@ mod tests {
         assert!(page.contains(".SH \"EXIT CODES\""), "{page}");
         assert!(page.contains("\\&  schedctl status \\-\\-watch"), "{page}");
         assert!(!page.contains("EITHER DRIVER"), "{page}");
+        assert!(read("kubectl-sx-rollout-undo.1").contains("to\\-revision"));
         for subcommand in Args::command().get_subcommands() {
             read(&format!("schedctl-{}.1", subcommand.get_name()));
         }

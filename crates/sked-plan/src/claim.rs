@@ -34,22 +34,26 @@
 
 mod canary;
 mod candidate;
+mod exclusion;
+mod explain;
 mod inputs;
 mod label;
 mod node_resolver;
 
 use std::sync::Arc;
 
+use exclusion::exclusion;
 use inputs::ClaimInputs;
 use label::CurrentLabel;
 use node_resolver::NodeResolver;
 
 use crate::assignment::Assignments;
-use crate::eligibility::{Eligibility, ExclusionReason};
 use crate::node::Node;
 use crate::observed::Fleet;
 
+pub use explain::{CandidateRule, ClaimRule, DecidedBy, Explainer, Explanation, Why};
 pub use label::{LabelWrite, OwnerLabel};
+pub use node_resolver::{LabelRule, Presence};
 
 /// Who owns which node, and the label writes that make it so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,15 +74,13 @@ pub fn claim(fleet: &Fleet) -> Claims {
     for node in nodes {
         let label = CurrentLabel::of(node);
         node_resolver.resolve(&inputs, node, label);
-        match exclusion(fleet, node, label) {
+        let exclusion = exclusion(fleet, node, label);
+        writes.extend(node_resolver.write(&inputs, node, label, exclusion.as_ref()));
+        match exclusion {
             Some(reason) => {
-                writes.extend(node_resolver.write_exclusion(node, label, &reason));
                 node_resolver.record_exclusion(&inputs, node, label, &reason, &mut assignments);
             }
-            None => {
-                writes.extend(node_resolver.write(&inputs, node, label));
-                node_resolver.record(&inputs, node, label, &mut assignments);
-            }
+            None => node_resolver.record(&inputs, node, label, &mut assignments),
         }
     }
     let assignments = inputs.claimants.iter().zip(assignments);
@@ -87,21 +89,6 @@ pub fn claim(fleet: &Fleet) -> Claims {
             .map(|(claimant, assignment)| (claimant.uid.clone(), Arc::new(assignment)))
             .collect(),
         writes,
-    }
-}
-
-/// Why no SchedExt may use the node, if that is so. What the kernel reports counts; while it is
-/// unknown, the label does. A quarantine does not end by what the kernel reports.
-fn exclusion(fleet: &Fleet, node: &Node, label: CurrentLabel<'_>) -> Option<ExclusionReason> {
-    let reserved = match label {
-        CurrentLabel::Reserved(value) => Some(value),
-        CurrentLabel::None | CurrentLabel::Owner(..) | CurrentLabel::Invalid(_) => None,
-    };
-    match (fleet.eligibility.get(&node.name), reserved) {
-        (Some(Eligibility::Excluded(reason)), _) => Some(reason.clone()),
-        (_, Some("quarantined")) => Some(ExclusionReason::Quarantined),
-        (Some(Eligibility::Eligible), _) => None,
-        (None, reserved) => reserved.and_then(ExclusionReason::from_label_value),
     }
 }
 

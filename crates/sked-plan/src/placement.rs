@@ -4,17 +4,19 @@
 //! that of the DaemonSet controller for a node without owner label. It must not depend on that
 //! label, because the label is the result of the claims.
 
+mod obstacle;
 mod taint;
 mod term;
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{NodeSelector, Toleration};
+use k8s_openapi::api::core::v1::{NodeSelector, Taint, Toleration};
 use sked_api::label;
 
 use crate::node::Node;
 use term::{Term, without_owner};
 
+pub use obstacle::{Obstacle, UnmetTerms};
 pub use taint::Fit;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,32 +46,39 @@ impl Placement {
 
     /// Whether a pod of the template fits this node if the node had no owner label.
     pub fn fit(&self, node: &Node) -> Fit {
-        match self.selects(node) {
-            true => taint::fit(node.taints.iter(), &self.tolerations),
-            false => Fit::Never,
-        }
+        Obstacle::fit(self.obstacle(node))
     }
 
     /// The same without taints that come and go by themselves: a node that is not ready for a while
     /// keeps its owner.
     pub fn lasting_fit(&self, node: &Node) -> Fit {
-        let lasting = node
-            .taints
-            .iter()
-            .filter(|taint| !taint::is_transient(taint));
-        match self.selects(node) {
-            true => taint::fit(lasting, &self.tolerations),
-            false => Fit::Never,
-        }
+        Obstacle::fit(self.lasting_obstacle(node))
     }
 
-    fn selects(&self, node: &Node) -> bool {
-        let labels = |(key, value): (&String, &String)| {
-            key != label::OWNER && node.labels.get(key) == Some(value)
+    /// What keeps a pod of the template off this node, if anything does.
+    pub fn obstacle<'a>(&'a self, node: &'a Node) -> Option<Obstacle<'a>> {
+        let taint = || taint::strictest(node.taints.iter(), &self.tolerations);
+        self.mismatch(node).or_else(|| taint().map(Obstacle::taint))
+    }
+
+    /// The same without taints that come and go by themselves.
+    pub fn lasting_obstacle<'a>(&'a self, node: &'a Node) -> Option<Obstacle<'a>> {
+        let lasting = |taint: &&Taint| !taint::is_transient(taint);
+        let taint = || taint::strictest(node.taints.iter().filter(lasting), &self.tolerations);
+        self.mismatch(node).or_else(|| taint().map(Obstacle::taint))
+    }
+
+    /// Called for every node and every SchedExt, so it must not allocate.
+    fn mismatch<'a>(&'a self, node: &Node) -> Option<Obstacle<'a>> {
+        let lacks = |(key, value): &(&String, &String)| {
+            *key == label::OWNER || node.labels.get(*key) != Some(*value)
         };
-        let selected = self.selector.iter().all(labels);
-        let mut terms = self.terms.iter();
-        selected && terms.all(|terms| terms.iter().any(|term| term.matches(node)))
+        if let Some((key, value)) = self.selector.iter().find(lacks) {
+            return Some(Obstacle::Label { key, value });
+        }
+        let terms = self.terms.as_ref()?;
+        let matches = terms.iter().any(|term| term.failing(node).is_none());
+        (!matches).then(|| Obstacle::affinity(terms))
     }
 }
 

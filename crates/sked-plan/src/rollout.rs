@@ -25,9 +25,11 @@ mod fail;
 mod good;
 mod quarantine;
 mod record;
-mod requests;
+pub mod requests;
 pub mod settings;
+pub(crate) mod soak;
 mod templates;
+pub mod undo;
 mod view;
 mod watch;
 
@@ -38,6 +40,7 @@ use crate::assignment::Assignment;
 use crate::live_daemonset::LiveDaemonSet;
 use crate::part::{parts, uid};
 
+pub use good::put_back;
 pub use quarantine::quarantined;
 pub use record::Record;
 pub use settings::Settings;

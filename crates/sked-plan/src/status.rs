@@ -15,6 +15,7 @@ mod condition;
 mod event;
 mod failure;
 mod issue;
+mod node_status;
 mod pod_issue;
 mod problem;
 mod progress;
@@ -37,6 +38,7 @@ use crate::rollout::Record;
 use crate::rollout::advance::{advance, due as rollout_due};
 
 pub use event::{Event, EventKind, events};
+pub use node_status::{NodeProblem, NodeStatus, node_statuses};
 
 /// The status of a SchedExt that is being deleted does not change.
 pub fn status(observed: &Observed, plan: &Plan, outcome: &Outcome) -> SchedExtStatus {

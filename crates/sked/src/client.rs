@@ -17,7 +17,7 @@ use kube::{Client, Config};
 use connection::builder;
 use observed::ObserveRequests;
 
-pub(crate) use error::ClientError;
+pub use error::ClientError;
 pub(crate) use observed::{FinishedRequest, RequestObserver};
 
 /// Where a pod has the token of its service account.
@@ -28,6 +28,19 @@ pub(crate) struct Connection {
     pub(crate) client: Client,
     /// The namespace of this pod, if it is one.
     pub(crate) pod_namespace: Option<String>,
+}
+
+/// A client of a person, with the namespace of the context.
+pub(crate) async fn connect_context(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+) -> Result<(Client, String), ClientError> {
+    let config = match (kubeconfig, context) {
+        (None, None) => config(None).await?,
+        (file, context) => with_limits(from_context(file, context).await?),
+    };
+    let namespace = config.default_namespace.clone();
+    Ok((builder(&config)?.build(), namespace))
 }
 
 /// Without a file it uses KUBECONFIG, `~/.kube/config` or the pod's service account.
@@ -56,27 +69,43 @@ pub(crate) async fn connect_observed(
 }
 
 async fn config(kubeconfig: Option<&Path>) -> Result<Config, ClientError> {
-    let mut config = match kubeconfig {
-        Some(file) => from_file(file).await?,
+    let config = match kubeconfig {
+        Some(_) => from_context(kubeconfig, None).await?,
         None => Config::infer()
             .await
             .map_err(|error| ClientError::NotConfigured(Box::new(error)))?,
     };
+    Ok(with_limits(config))
+}
+
+fn with_limits(mut config: Config) -> Config {
     config.connect_timeout = Some(Duration::from_secs(10));
     config.write_timeout = Some(Duration::from_secs(30));
     // Longer than any watch: the API server is asked to end them earlier.
     config.read_timeout = Some(Duration::from_secs(320));
-    Ok(config)
+    config
 }
 
-async fn from_file(file: &Path) -> Result<Config, ClientError> {
+/// Without a file it is that of KUBECONFIG, or `~/.kube/config`.
+async fn from_context(file: Option<&Path>, context: Option<&str>) -> Result<Config, ClientError> {
     let wrong = |error| ClientError::Kubeconfig {
-        file: file.display().to_string(),
+        file: file.map_or_else(default_kubeconfig, |file| file.display().to_string()),
         source: Box::new(error),
     };
-    let content = Kubeconfig::read_from(file).map_err(wrong)?;
-    let options = KubeConfigOptions::default();
-    Config::from_custom_kubeconfig(content, &options)
+    let content = match file {
+        Some(file) => Kubeconfig::read_from(file),
+        None => Kubeconfig::read(),
+    };
+    let options = KubeConfigOptions {
+        context: context.map(str::to_owned),
+        ..KubeConfigOptions::default()
+    };
+    Config::from_custom_kubeconfig(content.map_err(wrong)?, &options)
         .await
         .map_err(wrong)
+}
+
+/// For a message.
+fn default_kubeconfig() -> String {
+    "of KUBECONFIG, or ~/.kube/config".to_owned()
 }

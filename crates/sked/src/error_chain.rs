@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::Write;
 
 /// The error and its sources, separated by colons, without repeating a text.
-pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = message(error);
     let mut next = error.source();
     while let Some(source) = next {

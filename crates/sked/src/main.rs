@@ -1,51 +1,7 @@
-//! `sked`, the operator. This file only starts it: [`manager`] is the program for the cluster,
-//! [`agent`] the one for each node.
-
-mod agent;
-mod args;
-mod backoff;
-mod client;
-mod error_chain;
-mod listen;
-mod log;
-mod manager;
-mod metrics_server;
-mod probe;
-#[cfg(test)]
-mod promql;
-mod release_nodes;
-mod stop;
+//! `sked`, the operator; see `lib.rs`.
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::args::Request;
-use crate::log::LogFormat;
-
 fn main() -> ExitCode {
-    match args::Args::parse().request() {
-        Request::Manage(args) => {
-            log::start(args.log.format, &args.log.level);
-            exit(manager::start(args))
-        }
-        Request::RunAgent(args) => {
-            log::start(args.log.format, &args.log.level);
-            exit(agent::start(args))
-        }
-        Request::ReleaseNodes(args) => {
-            log::start(LogFormat::Json, "info");
-            exit(release_nodes::start(args.cluster.kubeconfig.as_deref()))
-        }
-    }
-}
-
-fn exit<E: std::error::Error + 'static>(ended: Result<(), E>) -> ExitCode {
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{}", error_chain::chain(&error));
-            ExitCode::FAILURE
-        }
-    }
+    sked::start()
 }

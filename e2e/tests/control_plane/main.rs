@@ -14,4 +14,5 @@ mod kubernetes;
 mod metrics;
 mod node_agent;
 mod ownership;
+mod plugin;
 mod rollouts;

@@ -116,7 +116,7 @@ fn has_image(fixture: &Fixture, node: &str, version: u32) -> Option<()> {
 }
 
 /// The DaemonSet of the node's pod.
-fn daemonset_of(fixture: &Fixture, node: &str) -> Value {
+pub(crate) fn daemonset_of(fixture: &Fixture, node: &str) -> Value {
     fixture.pod(node)["metadata"]["ownerReferences"][0]["name"].clone()
 }
 
@@ -128,7 +128,7 @@ fn await_phase(fixture: &Fixture, phase: &str) {
 }
 
 /// What kubelet reports when the kernel has ejected the scheduler and its process has ended.
-fn eject(fixture: &Fixture, node: &str) {
+pub(crate) fn eject(fixture: &Fixture, node: &str) {
     let pod = fixture.pod(node);
     let now = jiff::Timestamp::now();
     let ended = json!({

@@ -6,16 +6,18 @@ use std::sync::Arc;
 use super::label::CurrentLabel;
 use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::{LivePod, PodState};
-use crate::name::{NodeName, OwnerId};
+use crate::name::{NodeName, ObjectKey, OwnerId};
 use crate::node::Node;
 use crate::part::{Part, PartId, Stage};
-use crate::placement::{Fit, Placement};
+use crate::placement::{Fit, Obstacle, Placement};
 
 pub(super) struct Candidate {
     /// Index of the claimant; none for a DaemonSet that outlived its SchedExt.
     pub(super) claimant: Option<usize>,
     /// None for a DaemonSet that no SchedExt asks for any more.
     pub(super) desired: Option<DesiredPart>,
+    /// The name of the DaemonSet.
+    pub(super) daemonset: ObjectKey,
     live: LivePlacement,
     nodes: Nodes,
     /// Claims only nodes that it has: nobody knows what its SchedExt asks for.
@@ -60,6 +62,20 @@ pub(super) struct NodeMatch {
     pub(super) quarantined: bool,
 }
 
+/// Why a candidate does not claim a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Refusal<'a> {
+    /// No SchedExt asks for this DaemonSet any more.
+    NotDesired,
+    /// The node is none of the canary's.
+    NotChosen,
+    DoesNotFit(Obstacle<'a>),
+    /// Its scheduler failed there.
+    Quarantined,
+    /// Its SchedExt cannot be parsed and has nothing there.
+    KeepsOnlyItsOwn,
+}
+
 /// The candidates that have a pod on a node.
 pub(super) type Running<'a> = HashMap<&'a NodeName, Vec<usize>>;
 
@@ -83,6 +99,7 @@ impl Candidate {
                 id: part.id(),
                 placement,
             }),
+            daemonset: part.key(),
             nodes,
             keeps_only: false,
         }
@@ -98,17 +115,19 @@ impl Candidate {
                 id: PartId::stable(Some(&live.key.name)),
                 placement: Placement::clone(&live.placement),
             }),
+            daemonset: live.key.clone(),
             nodes: Nodes::default(),
             keeps_only: true,
         }
     }
 
     /// A live DaemonSet that nobody asks for any more.
-    pub(super) fn leftover(claimant: Option<usize>, live: Arc<Placement>) -> Self {
+    pub(super) fn leftover(claimant: Option<usize>, live: &LiveDaemonSet) -> Self {
         Self {
             claimant,
             desired: None,
-            live: LivePlacement::Other(live),
+            daemonset: live.key.clone(),
+            live: LivePlacement::Other(live.placement.clone()),
             nodes: Nodes::default(),
             keeps_only: false,
         }
@@ -121,38 +140,78 @@ impl Candidate {
         has_pod: bool,
         label: CurrentLabel<'_>,
     ) -> NodeMatch {
-        let admits = |fit: Fit| match fit {
-            Fit::Never => false,
-            Fit::Stays => has_pod,
-            Fit::Runs => true,
-        };
         let desired = self.desired.as_ref();
-        let listed = self.nodes.only.as_ref();
-        let listed = listed.is_none_or(|only| only.contains(&node.name));
-        let labelled = desired.is_some_and(|one| label.names(one.owner));
-        let fits = desired.is_some_and(|one| admits(one.placement.lasting_fit(node)));
-        // The template of a canary, which is kept, admits no node without the label.
-        let wanted = listed && (fits || (self.keeps_only && labelled));
-        let quarantined = wanted && self.nodes.quarantined.contains(&node.name);
-        let claims = wanted && !quarantined && (has_pod || labelled || !self.keeps_only);
+        let refusal = self.refusal(node, has_pod, label);
+        let quarantined = refusal == Some(Refusal::Quarantined);
+        let claims = refusal.is_none();
         let live = match &self.live {
             LivePlacement::Absent => false,
             // The template of a canary admits a node only if the label says so.
-            _ if self.is_canary() => labelled,
-            LivePlacement::AsDesired => wanted,
-            LivePlacement::Other(placement) => admits(placement.lasting_fit(node)),
+            _ if self.is_canary() => desired.is_some_and(|one| label.names(one.owner)),
+            LivePlacement::AsDesired => {
+                claims || quarantined || refusal == Some(Refusal::KeepsOnlyItsOwn)
+            }
+            LivePlacement::Other(placement) => admits(placement.lasting_fit(node), has_pod),
         };
+        let runs = |one: &DesiredPart| admits(one.placement.fit(node), has_pod);
         NodeMatch {
             claims,
-            runs: claims && desired.is_some_and(|one| admits(one.placement.fit(node))),
+            runs: claims && desired.is_some_and(runs),
             live,
             quarantined,
         }
     }
 
+    /// Why its SchedExt does not claim the node through it; `None` if it does.
+    pub(super) fn refusal<'a>(
+        &'a self,
+        node: &'a Node,
+        has_pod: bool,
+        label: CurrentLabel<'_>,
+    ) -> Option<Refusal<'a>> {
+        let Some(desired) = &self.desired else {
+            return Some(Refusal::NotDesired);
+        };
+        let labelled = label.names(desired.owner);
+        if let Some(only) = &self.nodes.only
+            && !only.contains(&node.name)
+        {
+            return Some(Refusal::NotChosen);
+        }
+        // The template of a canary, which is kept, admits no node without the label.
+        let is_kept = self.keeps_only && labelled;
+        let obstacle = desired.placement.lasting_obstacle(node);
+        if !admits(Obstacle::fit(obstacle), has_pod) && !is_kept {
+            return obstacle.map(Refusal::DoesNotFit);
+        }
+        if self.nodes.quarantined.contains(&node.name) {
+            return Some(Refusal::Quarantined);
+        }
+        let has_it = has_pod || labelled;
+        (self.keeps_only && !has_it).then_some(Refusal::KeepsOnlyItsOwn)
+    }
+
+    /// What keeps its pod from running there now, although it claims the node.
+    pub(super) fn obstacle_now<'a>(
+        &'a self,
+        node: &'a Node,
+        has_pod: bool,
+    ) -> Option<Obstacle<'a>> {
+        let obstacle = self.desired.as_ref()?.placement.obstacle(node)?;
+        (!admits(Obstacle::fit(Some(obstacle)), has_pod)).then_some(obstacle)
+    }
+
     pub(super) fn is_canary(&self) -> bool {
         let desired = self.desired.as_ref();
         desired.is_some_and(|desired| desired.id.stage == Stage::Canary)
+    }
+}
+
+fn admits(fit: Fit, has_pod: bool) -> bool {
+    match fit {
+        Fit::Never => false,
+        Fit::Stays => has_pod,
+        Fit::Runs => true,
     }
 }
 

@@ -12,6 +12,7 @@ use super::candidate::{Candidate, Nodes, Running, has_run, occupies_node};
 use crate::assignment::{Assignment, PartAssignment};
 use crate::live_daemonset::LiveDaemonSet;
 use crate::name::{NodeName, ObjectKey, Uid};
+use crate::node::Node;
 use crate::observed::{Fleet, UnreadableSchedExt};
 use crate::part::{self, Part, PartId, parts};
 use crate::revision::revision;
@@ -26,7 +27,7 @@ pub(super) struct Claimant {
     /// Its spec cannot be parsed. It keeps the nodes that it has, whatever the priority of others:
     /// nobody knows its own.
     pub(super) unreadable: bool,
-    created: Timestamp,
+    pub(super) created: Timestamp,
     generation: i64,
     record: u64,
     yields: BTreeMap<PartId, ObjectKey>,
@@ -35,6 +36,9 @@ pub(super) struct Claimant {
     /// Set while its roll-out may choose nodes for a canary.
     pub(super) canary_rules: Option<CanaryRules>,
 }
+
+/// The older one is greater, then the first by name.
+pub(super) type Seniority<'a> = Reverse<(Timestamp, &'a ObjectKey, &'a Uid)>;
 
 #[derive(Default)]
 pub(super) struct ClaimInputs<'a> {
@@ -94,7 +98,7 @@ impl Claimant {
     }
 
     /// Decides between newcomers: the greater wins.
-    pub(super) fn seniority(&self) -> Reverse<(Timestamp, &ObjectKey, &Uid)> {
+    pub(super) fn seniority(&self) -> Seniority<'_> {
         Reverse((self.created, &self.key, &self.uid))
     }
 }
@@ -219,11 +223,15 @@ impl<'a> ClaimInputs<'a> {
             if let Some(controller) = &live.controller {
                 builder.candidates.insert(&live.uid, self.candidates.len());
                 let claimant = claimants.get(controller).copied();
-                let placement = live.placement.clone();
-                self.candidates
-                    .push(Candidate::leftover(claimant, placement));
+                self.candidates.push(Candidate::leftover(claimant, live));
             }
         }
+    }
+
+    /// Whether a pod of the candidate is on the node.
+    pub(super) fn has_pod(&self, node: &Node, candidate: usize) -> bool {
+        let running = self.running.get(&node.name);
+        running.is_some_and(|running| running.contains(&candidate))
     }
 
     /// For each claimant an assignment without any node.

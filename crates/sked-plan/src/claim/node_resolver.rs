@@ -1,7 +1,7 @@
 //! One node: who claims it, who gets it, and what its owner label must be.
 
 use super::candidate::NodeMatch;
-use super::inputs::ClaimInputs;
+use super::inputs::{ClaimInputs, Seniority};
 use super::label::{CurrentLabel, LabelWrite, OwnerLabel};
 use crate::assignment::{Assignment, MAX_EXAMPLES};
 use crate::eligibility::ExclusionReason;
@@ -29,10 +29,38 @@ struct NodePods<'a> {
 
 /// What a claimant already has on the node, the weakest claim first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Presence {
+pub enum Presence {
     Nothing,
     Pod,
     Label,
+}
+
+/// What the owner label of a node must be, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LabelRule {
+    /// The owner: another DaemonSet would run there as well.
+    Contested(OwnerId),
+    /// The owner: the template of a canary asks for it.
+    Canary(OwnerId),
+    /// Nobody's: a scheduler failed there, and nobody else claims the node.
+    Quarantine(OwnerId),
+    /// As it is: nobody claims the node, but a live DaemonSet would run there.
+    Keep,
+    /// None: only the owner's DaemonSet would run there.
+    Uncontested,
+    /// None: no DaemonSet would run there.
+    Unclaimed,
+    /// The reason why no SchedExt may use the node, while any DaemonSet would run there.
+    Excluded(&'static str),
+}
+
+/// How strong a claim is: the greatest wins. The order of the fields is that in which they decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank<'a> {
+    pub(super) unreadable: bool,
+    pub(super) priority: i32,
+    pub(super) presence: Presence,
+    pub(super) seniority: Seniority<'a>,
 }
 
 impl NodeResolver {
@@ -60,63 +88,87 @@ impl NodeResolver {
                 self.claims.push((claimant, at));
             }
         }
-        let incumbents = inputs.incumbents.get(&node.name);
-        let pods = NodePods {
-            any: running,
-            have_run: incumbents.map_or(&[][..], Vec::as_slice),
-        };
-        let rank = |(claimant, _): &&(usize, usize)| {
-            let presence = self.presence(inputs, *claimant, &pods, label);
-            let claimant = &inputs.claimants[*claimant];
-            let strength = (claimant.unreadable, claimant.priority);
-            (strength, presence, claimant.seniority())
-        };
-        self.winner = self.claims.iter().max_by_key(rank).copied();
+        let ranks = self.ranks(inputs, node, label);
+        let winner = ranks.max_by_key(|(_, rank)| *rank);
+        self.winner = winner.map(|(claim, _)| claim);
     }
 
-    /// The label write for an eligible node, if its label is not right.
+    /// The claims (claimant and candidate), each with its rank.
+    pub(super) fn ranks<'a>(
+        &'a self,
+        inputs: &'a ClaimInputs<'_>,
+        node: &Node,
+        label: CurrentLabel<'a>,
+    ) -> impl Iterator<Item = ((usize, usize), Rank<'a>)> {
+        let running = inputs.running.get(&node.name);
+        let incumbents = inputs.incumbents.get(&node.name);
+        let pods = NodePods {
+            any: running.map_or(&[][..], Vec::as_slice),
+            have_run: incumbents.map_or(&[][..], Vec::as_slice),
+        };
+        self.claims.iter().map(move |claim| {
+            let claimant = &inputs.claimants[claim.0];
+            let rank = Rank {
+                unreadable: claimant.unreadable,
+                priority: claimant.priority,
+                presence: self.presence(inputs, claim.0, &pods, label),
+                seniority: claimant.seniority(),
+            };
+            (*claim, rank)
+        })
+    }
+
+    /// What the label must be, and why. A quarantine by the label stays until somebody removes it.
+    pub(super) fn label_rule(
+        &self,
+        inputs: &ClaimInputs<'_>,
+        exclusion: Option<&ExclusionReason>,
+    ) -> LabelRule {
+        if let Some(reason) = exclusion {
+            let needed = !self.matches.is_empty() || *reason == ExclusionReason::Quarantined;
+            return match needed {
+                true => LabelRule::Excluded(reason.label_value()),
+                false => LabelRule::Unclaimed,
+            };
+        }
+        let Some((_, winner)) = self.winner else {
+            return match self.quarantine(inputs) {
+                Some(quarantine) => LabelRule::Quarantine(quarantine),
+                // A live template would admit a pod.
+                None if !self.matches.is_empty() => LabelRule::Keep,
+                None => LabelRule::Unclaimed,
+            };
+        };
+        match owner(inputs, winner) {
+            Some(owner) if self.is_contested(winner) => LabelRule::Contested(owner),
+            Some(owner) if inputs.candidates[winner].is_canary() => LabelRule::Canary(owner),
+            _ => LabelRule::Uncontested,
+        }
+    }
+
+    /// The label write, if the label is not right.
     pub(super) fn write(
         &self,
         inputs: &ClaimInputs<'_>,
         node: &Node,
         label: CurrentLabel<'_>,
+        exclusion: Option<&ExclusionReason>,
     ) -> Option<LabelWrite> {
-        let to = match self.winner {
-            Some((_, candidate)) if self.needs_label(inputs, candidate) => owner(inputs, candidate),
-            Some(_) => None,
-            None => match self.quarantine(inputs) {
-                Some(quarantine) => Some(quarantine),
-                // Nobody claims the node, but a live template would admit a pod: keep the label.
-                None if !self.matches.is_empty() => return None,
-                None => None,
-            },
+        let (is_right, to) = match self.label_rule(inputs, exclusion) {
+            LabelRule::Contested(owner)
+            | LabelRule::Canary(owner)
+            | LabelRule::Quarantine(owner) => (label.names(owner), Some(OwnerLabel::Owner(owner))),
+            LabelRule::Excluded(value) => {
+                let is_right = label.text() == Some(value);
+                (is_right, Some(OwnerLabel::Excluded(value)))
+            }
+            LabelRule::Uncontested | LabelRule::Unclaimed => (label == CurrentLabel::None, None),
+            LabelRule::Keep => return None,
         };
-        let right = match (label, to) {
-            (CurrentLabel::None, None) => true,
-            (label, Some(owner)) => label.names(owner),
-            (_, None) => false,
-        };
-        (!right).then(|| LabelWrite {
+        (!is_right).then(|| LabelWrite {
             node: node.name.clone(),
             from: label.text().map(str::to_owned),
-            to: to.map(OwnerLabel::Owner),
-        })
-    }
-
-    /// The label write for an excluded node: the reason, while any template would admit a pod. A
-    /// quarantine stays until somebody removes the label.
-    pub(super) fn write_exclusion(
-        &self,
-        node: &Node,
-        label: CurrentLabel<'_>,
-        reason: &ExclusionReason,
-    ) -> Option<LabelWrite> {
-        let needed = !self.matches.is_empty() || *reason == ExclusionReason::Quarantined;
-        let to = needed.then(|| reason.label_value());
-        (label.text() != to).then(|| LabelWrite {
-            node: node.name.clone(),
-            from: label.text().map(str::to_owned),
-            to: to.map(OwnerLabel::Excluded),
+            to,
         })
     }
 
@@ -254,8 +306,11 @@ impl NodeResolver {
 
     /// Whether any other DaemonSet would run there as well, or its own only with the label.
     fn needs_label(&self, inputs: &ClaimInputs<'_>, winner: usize) -> bool {
-        let is_contested = self.matches.iter().any(|(at, _)| *at != winner);
-        is_contested || inputs.candidates[winner].is_canary()
+        self.is_contested(winner) || inputs.candidates[winner].is_canary()
+    }
+
+    fn is_contested(&self, winner: usize) -> bool {
+        self.matches.iter().any(|(at, _)| *at != winner)
     }
 
     /// The value that keeps everybody away whose scheduler failed there.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use sked_api::{SchedExt, label};
 
 use super::*;
+use crate::eligibility::{Eligibility, ExclusionReason};
 use crate::fixture::{key, live, node, pod, schedext};
 use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::PodState;

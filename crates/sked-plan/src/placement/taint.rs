@@ -42,18 +42,22 @@ pub(super) fn is_transient(taint: &Taint) -> bool {
     TRANSIENT.contains(&&*taint.key)
 }
 
-/// The strictest taint that is not tolerated decides.
-pub(super) fn fit<'a>(taints: impl Iterator<Item = &'a Taint>, tolerations: &[Toleration]) -> Fit {
+/// The strictest taint that is not tolerated, and what follows from it: it decides.
+pub(super) fn strictest<'a>(
+    taints: impl Iterator<Item = &'a Taint>,
+    tolerations: &[Toleration],
+) -> Option<(&'a Taint, Fit)> {
     let untolerated = taints.filter(|taint| {
         let automatic = AUTOMATIC.contains(&(&*taint.key, &*taint.effect));
         !automatic && !tolerations.iter().any(|one| tolerates(one, taint))
     });
     let fits = untolerated.map(|taint| match &*taint.effect {
-        NO_SCHEDULE => Fit::Stays,
-        NO_EXECUTE => Fit::Never,
-        _ => Fit::Runs,
+        NO_SCHEDULE => (taint, Fit::Stays),
+        NO_EXECUTE => (taint, Fit::Never),
+        _ => (taint, Fit::Runs),
     });
-    fits.min().unwrap_or(Fit::Runs)
+    let hinders = fits.filter(|(_, fit)| *fit != Fit::Runs);
+    hinders.min_by_key(|(_, fit)| *fit)
 }
 
 fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {

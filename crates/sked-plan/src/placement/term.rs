@@ -43,16 +43,20 @@ pub(super) fn without_owner(terms: &[NodeSelectorTerm]) -> Option<Vec<Term>> {
 }
 
 impl Term {
-    /// Called for every node and every SchedExt, so it must not allocate.
-    pub(super) fn matches(&self, node: &Node) -> bool {
-        let label = |rule: &NodeSelectorRequirement| {
-            holds(rule, node.labels.get(&rule.key).map(String::as_str))
+    /// The first requirement that the node does not meet; `None` if it matches. Called for every
+    /// node and every SchedExt, so it must not allocate.
+    pub(super) fn failing(&self, node: &Node) -> Option<&NodeSelectorRequirement> {
+        let label = |rule: &&NodeSelectorRequirement| {
+            !holds(rule, node.labels.get(&rule.key).map(String::as_str))
         };
         // The node's name is the only field that Kubernetes supports here.
-        let field = |rule: &NodeSelectorRequirement| {
-            rule.key == "metadata.name" && holds(rule, Some(&node.name.0))
+        let field = |rule: &&NodeSelectorRequirement| {
+            rule.key != "metadata.name" || !holds(rule, Some(&node.name.0))
         };
-        self.labels.iter().all(label) && self.fields.iter().all(field)
+        let mut labels = self.labels.iter();
+        labels
+            .find(label)
+            .or_else(|| self.fields.iter().find(field))
     }
 }
 

@@ -8,9 +8,8 @@ use super::record::Record;
 use super::requests::{self, Allowed};
 use super::templates::{Stable, Templates};
 use super::view::View;
-use super::{canary, evidence, fail, watch};
+use super::{canary, evidence, fail, soak, watch};
 use crate::observed::Observed;
-use crate::part::Stage;
 use crate::placed_pods::PlacedPod;
 use crate::plan::Plan;
 use crate::revision::revision;
@@ -150,14 +149,7 @@ pub(crate) fn due(observed: &Observed, placed: &[PlacedPod<'_>]) -> Option<Times
     let after = |since: Timestamp, time: SignedDuration| since.checked_add(time).ok();
     let settings = &view.settings;
     let pods = view.pods.iter().flat_map(|one| {
-        let soak = match (one.stage, phase) {
-            (_, Some(RolloutPhase::Complete | RolloutPhase::RolledBack)) => None,
-            (_, Some(RolloutPhase::Failed)) => Some(settings.window.max(settings.soak)),
-            (Stage::Canary, Some(RolloutPhase::Canary)) => settings.canary_soak,
-            _ => Some(settings.soak),
-        };
-        let soaked = one.attached_since().zip(soak);
-        let soaked = soaked.and_then(|(since, soak)| after(since, soak));
+        let soaked = soak::soaked_at(one, phase, settings);
         let attach = evidence::deadline(one, settings);
         [
             soaked,

@@ -37,14 +37,19 @@ pub(super) fn restored(schedext: &SchedExt, good: &GoodRevision) -> Option<Sched
     let Ok(Value::Object(mut spec)) = serde_json::to_value(&schedext.spec) else {
         return None;
     };
-    spec.retain(|name, _| !FIELDS.contains(&&**name));
-    spec.extend(good.spec.clone());
+    put_back(&mut spec, good);
     let then: SchedExtSpec = serde_json::from_value(Value::Object(spec)).ok()?;
     Some(SchedExt {
         metadata: schedext.metadata.clone(),
         spec: on_common_nodes(then, &schedext.spec),
         status: schedext.status.clone(),
     })
+}
+
+/// Makes a spec that of a good revision again; everything else in it stays.
+pub fn put_back(spec: &mut Map<String, Value>, good: &GoodRevision) {
+    spec.retain(|name, _| !FIELDS.contains(&&**name));
+    spec.extend(good.spec.clone());
 }
 
 fn on_common_nodes(then: SchedExtSpec, now: &SchedExtSpec) -> SchedExtSpec {

@@ -27,7 +27,7 @@ pub(super) fn handle(view: &View<'_>, record: &mut Record) -> Allowed {
         return allowed;
     };
     // Without current claims nobody can tell what a request would do.
-    if is_handled(record.handled_request.as_deref(), &text) || !view.has_claims() {
+    if answer(record.handled_request.as_deref(), &text).is_some() || !view.has_claims() {
         return allowed;
     }
     let result = text
@@ -41,10 +41,29 @@ pub(super) fn handle(view: &View<'_>, record: &mut Record) -> Allowed {
     allowed
 }
 
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer<'a> {
+    CarriedOut,
+    /// It could not be carried out: why.
+    Refused(&'a str),
+}
+
+/// What `status.handledRequest` says of this request; `None` while it has another one.
+pub fn answer<'a>(handled: Option<&'a str>, request: &str) -> Option<Answer<'a>> {
+    let rest = handled?.strip_prefix(&*sanitize::brief(request))?;
+    match rest.is_empty() {
+        true => Some(Answer::CarriedOut),
+        false => rest.strip_prefix(REFUSED).map(Answer::Refused),
+    }
+}
+
 /// Why the request that the SchedExt has now was refused, if it was.
 pub(crate) fn refusal<'a>(schedext: &SchedExt, handled: Option<&'a str>) -> Option<&'a str> {
-    let text = asked(schedext)?;
-    handled?.strip_prefix(&*text)?.strip_prefix(REFUSED)
+    match answer(handled, &asked(schedext)?)? {
+        Answer::Refused(why) => Some(why),
+        Answer::CarriedOut => None,
+    }
 }
 
 /// In the form in which the status stores it.
@@ -53,11 +72,6 @@ fn asked(schedext: &SchedExt) -> Option<String> {
     annotations
         .get(label::REQUEST)
         .map(|text| sanitize::brief(text))
-}
-
-fn is_handled(handled: Option<&str>, text: &str) -> bool {
-    let rest = handled.and_then(|handled| handled.strip_prefix(text));
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(REFUSED))
 }
 
 fn goes_back(view: &View<'_>, record: &Record) -> bool {

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
 mod cluster;
+mod explained;
 mod filled_in;
 mod generate;
 mod interleaving;

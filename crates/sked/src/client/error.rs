@@ -1,7 +1,7 @@
 //! Why there is no client.
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ClientError {
+pub enum ClientError {
     #[error("cannot use the kubeconfig {file}")]
     Kubeconfig {
         file: String,

@@ -4,8 +4,7 @@
 //! the resource version of the object that was read, a delete names the uid. Steps run in the
 //! planner's order and stop at the first failure, because later steps may depend on earlier ones.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
@@ -18,6 +17,7 @@ use sked_plan::observed::FutileReplace;
 use sked_plan::plan::{Attempt, Failure, PlanStep};
 use sked_plan::{LiveDaemonSet, ObjectKey, Uid};
 
+use crate::manager::futile_replaces::FutileReplaces;
 use crate::manager::leadership::Leadership;
 use crate::manager::stores::{FullObject, Source, Stores};
 use crate::manager::write_error::WriteError;
@@ -26,7 +26,7 @@ pub(crate) struct Applier {
     client: Client,
     leadership: Leadership,
     stores: Arc<Stores>,
-    futile: Mutex<HashMap<Uid, FutileReplace>>,
+    futile: FutileReplaces,
 }
 
 /// A step failed.
@@ -45,19 +45,13 @@ impl Applier {
             client,
             leadership,
             stores,
-            futile: Mutex::default(),
+            futile: FutileReplaces::default(),
         }
     }
 
-    /// The replaces of these DaemonSets that had no effect.
-    pub(crate) fn futile_replaces<'a>(
-        &self,
-        daemonsets: impl Iterator<Item = &'a LiveDaemonSet>,
-    ) -> BTreeMap<Uid, FutileReplace> {
-        let futile = self.futile();
-        daemonsets
-            .filter_map(|live| Some((live.uid.clone(), *futile.get(&live.uid)?)))
-            .collect()
+    /// The replaces that had no effect.
+    pub(crate) fn futile(&self) -> &FutileReplaces {
+        &self.futile
     }
 
     /// Executes the steps. Returns how many of them wrote something.
@@ -181,7 +175,7 @@ impl Applier {
             Err(error) => return Err(error),
         }
         self.stores.daemonsets.remove(Source::OwnWrite, key);
-        self.futile().remove(uid);
+        self.futile.remove(uid);
         Ok(true)
     }
 
@@ -208,7 +202,7 @@ impl Applier {
         let rendered = serde_json::to_value(desired).map_err(invalid_json)?;
         let desired = fingerprint(&rendered);
         if live.fingerprint == desired {
-            self.futile().remove(&live.uid);
+            self.futile.remove(&live.uid);
         } else {
             tracing::warn!(
                 daemonset = live.key.name,
@@ -217,9 +211,8 @@ impl Applier {
             );
             let stored = live.fingerprint;
             let exists = |uid: &Uid| !self.stores.daemonsets.group(uid).is_empty();
-            let mut futile = self.futile();
-            futile.retain(|uid, _| exists(uid));
-            futile.insert(live.uid.clone(), FutileReplace { desired, stored });
+            let futile = FutileReplace { desired, stored };
+            self.futile.add(live.uid.clone(), futile, exists);
         }
         Ok(())
     }
@@ -237,10 +230,6 @@ impl Applier {
 
     fn path(key: &ObjectKey) -> String {
         <DaemonSet as kube::Resource>::url_path(&(), Some(&key.namespace))
-    }
-
-    fn futile(&self) -> MutexGuard<'_, HashMap<Uid, FutileReplace>> {
-        self.futile.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -10,6 +10,7 @@
 //!
 //! This is the only writer of nodes, and it writes nothing but the owner label.
 
+mod checked;
 mod debounce;
 mod refused_labels;
 
@@ -23,29 +24,27 @@ use kube::Client;
 use serde_json::{Value, json};
 use sked_plan::Node;
 use sked_plan::assignment::Assignments;
-use sked_plan::check::{check_claims, isolate};
-use sked_plan::claim::{Claims, LabelWrite, claim};
-use sked_plan::eligibility::{Eligibility, ExclusionReason};
+use sked_plan::claim::{Claims, LabelWrite};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::error_chain::chain;
 use crate::manager::leadership::Leadership;
-use crate::manager::observe::{NodeView, fleet, node_views};
+use crate::manager::observe::{fleet, node_views};
 use crate::manager::queue::Queue;
 use crate::manager::stores::{Decoded, Stored, Stores, Watched};
 use crate::manager::write_error::WriteError;
 use crate::stop::Stop;
 
+use checked::ignore_foreign;
 use debounce::Debounce;
 use refused_labels::RefusedLabels;
+
+pub(crate) use checked::{checked_claims, eligibility_seen};
 
 /// How many labels are written concurrently: each write makes the DaemonSet controller process
 /// every DaemonSet.
 const CONCURRENT_WRITES: usize = 8;
-/// How often claims that break rules are confined to the SchedExts concerned: what is left out may
-/// make another rule fail.
-const ISOLATIONS: usize = 5;
 /// The shortest time for which changes are gathered.
 const GATHER: Duration = Duration::from_millis(50);
 /// The longest time for which changes are gathered.
@@ -135,20 +134,10 @@ impl ClaimsLoop {
         }
         let (eligibility, due) = debounce.settle(views, Instant::now());
         let fleet = fleet(&self.stores, eligibility);
-        let mut claims = claim(&fleet);
-        let mut violations = check_claims(&fleet, &claims);
-        for _ in 0..ISOLATIONS {
-            if violations.is_empty() {
-                break;
-            }
-            tracing::error!(?violations, "claims break the rules and are not written");
-            let before = Arc::clone(&self.assignments.borrow());
-            claims = isolate(&fleet, claims, &violations, &before);
-            violations = check_claims(&fleet, &claims);
-        }
-        if !violations.is_empty() {
+        let before = Arc::clone(&self.assignments.borrow());
+        let Some(claims) = checked_claims(&fleet, &before) else {
             return (Vec::new(), due);
-        }
+        };
         let Claims {
             assignments,
             writes,
@@ -240,13 +229,6 @@ impl ClaimsLoop {
             self.stores.nodes.update(&version, node);
         }
         Ok(LabelResult::Written)
-    }
-}
-
-/// A manager that does not see all pods cannot recognize a foreign scheduler.
-fn ignore_foreign(view: &mut NodeView) {
-    if let Some(Eligibility::Excluded(ExclusionReason::Foreign(_))) = view.eligibility {
-        view.eligibility = Some(Eligibility::Eligible);
     }
 }
 

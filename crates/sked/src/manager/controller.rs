@@ -181,7 +181,7 @@ impl Controller {
             min_kernels: &self.min_kernels,
             unenforced: &self.unenforced,
             port_holders: &self.port_holders,
-            applier: &self.applier,
+            futile: self.applier.futile(),
         };
         observe(&sources, key)
     }

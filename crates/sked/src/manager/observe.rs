@@ -15,7 +15,7 @@ use sked_plan::part::{parts, uid};
 use sked_plan::rollout::{are_claims_current, last_good};
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed};
 
-use crate::manager::apply::Applier;
+use crate::manager::futile_replaces::FutileReplaces;
 use crate::manager::images::MinKernels;
 use crate::manager::ownership::{is_controlled, is_ours};
 use crate::manager::policies::Unenforced;
@@ -43,7 +43,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) min_kernels: &'a MinKernels,
     pub(crate) unenforced: &'a Unenforced,
     pub(crate) port_holders: &'a PortHolders,
-    pub(crate) applier: &'a Applier,
+    pub(crate) futile: &'a FutileReplaces,
 }
 
 pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
@@ -53,7 +53,7 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
         min_kernels,
         unenforced,
         port_holders,
-        applier,
+        futile,
     } = *sources;
     let seen = stores.schedexts.get(key);
     let schedext = match seen.as_deref() {
@@ -100,7 +100,7 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
         kernel_gaps: kernel_gaps(stores, &kernels),
         kernels,
         pods,
-        futile: applier.futile_replaces(ours().map(|live| &**live)),
+        futile: futile.of(ours().map(|live| &**live)),
         failed_creates: ours()
             .filter_map(|live| failed_create(stores, live))
             .collect(),
