@@ -159,6 +159,12 @@ pub(crate) fn due(observed: &Observed, placed: &[PlacedPod<'_>]) -> Option<Times
     });
     let dead = view.observed.unreachable.values();
     let dead = dead.map(|since| after(*since, settings.attach_deadline));
-    let all = pods.chain(dead).flatten();
+    // `advance` counts whole seconds.
+    let all = pods.chain(dead).flatten().filter_map(next_second);
     all.filter(|due| *due > view.now).min()
+}
+
+fn next_second(time: Timestamp) -> Option<Timestamp> {
+    let seconds = time.as_second() + i64::from(time.subsec_nanosecond() > 0);
+    Timestamp::from_second(seconds).ok()
 }

@@ -11,7 +11,8 @@ use sked_plan::kernel_state::KernelState;
 use sked_plan::live_pod::{ContainerExit, Gate};
 use sked_plan::{Node, NodeName, Uid};
 
-pub(crate) const START: i64 = 1_700_000_000;
+/// In milliseconds: the kernel's times are no whole seconds.
+pub(crate) const START: i64 = 1_700_000_000_400;
 
 #[derive(Clone, Debug)]
 pub(crate) struct World {
@@ -106,7 +107,7 @@ impl World {
             taints: Vec::new(),
         };
         Self {
-            now: Timestamp::from_second(START).unwrap(),
+            now: Timestamp::from_millisecond(START).unwrap(),
             schedexts: Vec::new(),
             nodes: (1..=nodes).map(node).collect(),
             dead: BTreeSet::new(),
