@@ -27,6 +27,16 @@ pub struct Rollout {
     pub canary: Option<Canary>,
 }
 
+impl Rollout {
+    /// Fills in what the API server would: the defaults in the CRD.
+    pub fn fill_in(&mut self) {
+        self.max_unavailable.get_or_insert(IntOrString::Int(1));
+        if let Some(canary) = &mut self.canary {
+            canary.nodes.get_or_insert(IntOrString::Int(1));
+        }
+    }
+}
+
 /// On which nodes a new revision runs first, and for how long.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]

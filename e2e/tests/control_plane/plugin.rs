@@ -384,6 +384,8 @@ fn a_quarantine_is_explained_and_ended(plugin: &Plugin<'_>) {
     plugin.await_daemonset("three", "third");
     fixture.report("three", &enabled("lab_3.0"));
     fixture.await_gate("three", "True/Attached");
+    // An end counts from the second after the one in which the roll-out was complete.
+    std::thread::sleep(std::time::Duration::from_secs(2));
     fixture.report("three", &json!({"state": "disabled"}));
     eject(fixture, "three");
     fixture.until("it is in quarantine", || {

@@ -52,6 +52,9 @@ impl Snapshot {
     /// Returns whether it changes anything.
     pub fn put(&mut self, mut file: SchedExt) -> bool {
         let key = key(&file);
+        if let Some(rollout) = &mut file.spec.rollout {
+            rollout.fill_in();
+        }
         let old = self.stores.schedexts.get(&key);
         let old = old.as_deref().and_then(SchedExtEntry::schedext);
         let changes = old.is_none_or(|old| old.spec != file.spec);
