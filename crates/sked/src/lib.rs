@@ -1,6 +1,6 @@
-//! `sked`, the operator, as a library: [`start`] is the program, [`manager`] that for the cluster,
-//! [`agent`] that for each node. [`snapshot`] reads a cluster once, as the manager reads it, for
-//! `kubectl sx`.
+//! `sked`, the operator, as a library: [`start`] is the program; the module `manager` is that for the
+//! cluster, `agent` that for each node. [`snapshot`] reads a cluster once, as the manager reads it,
+//! for `kubectl sx`.
 
 mod agent;
 mod args;
