@@ -10,6 +10,8 @@ pub(crate) mod unbound_pods;
 
 use std::collections::BTreeSet;
 
+use sked_api::RolloutPhase;
+
 use crate::name::ObjectKey;
 use crate::observed::Observed;
 use crate::part::uid;
@@ -29,7 +31,8 @@ pub fn plan(observed: &Observed) -> Plan {
     let live = observed.daemonsets.iter().map(|live| &**live);
     let templates = Templates::new(&observed.schedext, is_deployed(&observed.schedext, live));
     let is_held = matches!(templates.stable(), Stable::Held(_));
-    let is_unrecorded = current(&observed.schedext).is_none();
+    let record = current(&observed.schedext);
+    let is_unrecorded = record.is_none();
     let update = decide::update(observed, &templates);
     let mut needed = BTreeSet::new();
     for part in templates.stable_parts() {
@@ -38,8 +41,11 @@ pub fn plan(observed: &Observed) -> Plan {
             false => decide::decide(observed, &part, &update, &mut plan),
         });
     }
-    for (part, _) in templates.canary_parts() {
-        let waits = is_unrecorded || decide::canary_waits(observed, &part, &update, &plan);
+    // Later its nodes are handed back one after the other, and none is restarted before.
+    let runs_canary = record.is_some_and(|record| record.phase == RolloutPhase::Canary);
+    for (part, nodes) in templates.canary_parts() {
+        let waits =
+            !runs_canary || decide::canary_waits(observed, &part, nodes.len(), &update, &plan);
         needed.extend(match waits {
             true => decide::hold(observed, &part, is_unrecorded, &mut plan),
             false => decide::decide(observed, &part, &update, &mut plan),

@@ -74,10 +74,13 @@ pub(super) fn hold(
 }
 
 /// Whether the pods of a canary must not be replaced now, because the nodes of the other DaemonSets
-/// use up the limit: while those go back from a revision that the spec asked for before.
+/// use up the limit: while those go back from a revision that the spec asked for before. Or because
+/// a node is on its way to the canary: the old pod is still ready there, and the DaemonSet
+/// controller would replace another besides.
 pub(super) fn canary_waits(
     observed: &Observed,
     part: &Part<'_>,
+    recorded: usize,
     update: &Update,
     plan: &Plan,
 ) -> bool {
@@ -89,6 +92,10 @@ pub(super) fn canary_waits(
     // One that is created has no pods yet, and one without a ready pod has nothing to lose.
     if canary.iter().all(|live| live.ready == 0) {
         return false;
+    }
+    let counted: i32 = canary.iter().map(|live| live.desired).sum();
+    if usize::try_from(counted).unwrap_or_default() < recorded {
+        return true;
     }
     let others_change = others
         .iter()

@@ -5,9 +5,9 @@
 //! phase        stable DaemonSets                      canary DaemonSets
 //! (no record)  as they are, or the spec (see below)   as they are
 //! Canary       the last good revision                 the spec, on the recorded nodes
-//! Rolling      the spec                               the spec, until their nodes are handed back
+//! Rolling      the spec                               as they are, until their nodes are handed back
 //! Complete     the spec                               none
-//! RolledBack   the last good revision                 the spec, until their nodes are handed back
+//! RolledBack   the last good revision                 as they are, until their nodes are handed back
 //! Failed       the spec, frozen                       none
 //! ```
 //!

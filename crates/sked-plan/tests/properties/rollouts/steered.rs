@@ -120,3 +120,17 @@ fn too_many_nodes_without_a_scheduler_hold_a_new_revision_until_it_is_forced() {
     world.request("a", "force");
     until_attached(&mut world, &["good:2"; 4]);
 }
+
+/// The DaemonSet controller must not replace a canary's pod while another node is on its way to it.
+#[test]
+fn a_change_back_at_any_moment_keeps_the_budget() {
+    let two = json!({"soak": "5s", "canary": {"nodes": 2}});
+    for seconds in 0..45 {
+        let mut world = with_good(3, &two);
+        world.edit("a", &json!({"sched": "good:2"}));
+        world.run(seconds);
+        world.edit("a", &json!({"sched": "good:1"}));
+        until(&mut world, Complete);
+        assert_eq!(world.attached(), ["good:1"; 3], "after {seconds} s");
+    }
+}
