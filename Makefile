@@ -47,6 +47,7 @@ fuzz: bootstrap ## A short run of every fuzz target; the long one is part of tes
 
 test-long: prepare-long $(if $(T),,deny mutants) ## What takes too long for every change: kernel series, faults, real schedulers, cosign, licences, mutants, fuzzing; T=NAME runs one suite
 	@$(XTASK) long $(T)
+	[ -n "$(T)" ] || SCHEDKIT_SEED=random cargo test --locked --package sked-plan --test properties explored
 	[ -n "$(T)" ] || for version in $(CONTAINERD); do SCHEDKIT_CONTAINERD=$$version $(XTASK) e2e containerd:: || exit 1; done
 	[ -n "$(T)" ] || fuzz/build clippy
 	[ -n "$(T)" ] || fuzz/run 300

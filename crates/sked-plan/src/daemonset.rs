@@ -48,7 +48,7 @@ pub fn with_update(part: &Part<'_>, update: &Update) -> DaemonSet {
                 spec: Some(pod::pod(part)),
             },
             update_strategy: Some(strategy::strategy(part, update)),
-            min_ready_seconds: strategy::min_ready_seconds(part),
+            min_ready_seconds: strategy::min_ready_seconds(part, update),
             ..DaemonSetSpec::default()
         }),
         status: None,

@@ -14,6 +14,8 @@ use crate::rollout::settings::{Settings, max_unavailable};
 pub struct Update {
     /// No pod is replaced because its template is not the latest.
     pub is_frozen: bool,
+    /// The template is that of the last good revision, which need not prove itself.
+    pub is_going_back: bool,
     /// How many nodes of each DaemonSet are dead: their pods never become available.
     pub dead: BTreeMap<ObjectKey, usize>,
     /// The nodes of each part.
@@ -48,8 +50,13 @@ pub(super) fn strategy(part: &Part<'_>, update: &Update) -> DaemonSetUpdateStrat
     }
 }
 
-/// How long a pod must be ready before the next one is replaced. A canary soaks by its own rule.
-pub(super) fn min_ready_seconds(part: &Part<'_>) -> Option<i32> {
+/// How long a pod must be ready before the next one is replaced. A canary soaks by its own rule. The
+/// DaemonSet controller replaces a pod that has been ready for a shorter time without counting it: on
+/// the way back each pod counts from the moment in which its scheduler is attached.
+pub(super) fn min_ready_seconds(part: &Part<'_>, update: &Update) -> Option<i32> {
+    if update.is_going_back {
+        return None;
+    }
     let soak = Settings::new(part.schedext).soak.as_secs();
     i32::try_from(soak).ok().filter(|soak| *soak > 0)
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sked_api::RolloutPhase;
+
 use super::step::{Plan, PlanStep, TakenName, WaitingDaemonSet, WaitsFor};
 use crate::daemonset::{Update, with_update};
 use crate::fingerprint::{Fingerprint, fingerprint};
@@ -10,7 +12,7 @@ use crate::name::{NodeName, ObjectKey};
 use crate::observed::Observed;
 use crate::part::{Part, uid};
 use crate::rollout::settings::max_unavailable;
-use crate::rollout::{Settings, Templates, are_claims_current};
+use crate::rollout::{Settings, Templates, are_claims_current, current};
 
 /// Adds to the plan what a part needs. Returns the name of its DaemonSet, unless the part must
 /// yield that name.
@@ -129,6 +131,12 @@ pub(super) fn update(observed: &Observed, templates: &Templates<'_>) -> Update {
     let nodes = nodes.map(|(id, part)| (id.clone(), part.nodes));
     Update {
         is_frozen: templates.is_frozen(),
+        is_going_back: current(&observed.schedext).is_some_and(|record| {
+            matches!(
+                record.phase,
+                RolloutPhase::Canary | RolloutPhase::RolledBack
+            )
+        }),
         dead,
         nodes: nodes.collect(),
     }

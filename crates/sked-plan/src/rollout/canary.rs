@@ -99,7 +99,10 @@ fn allowance(view: &View<'_>) -> usize {
             let mut stable = view.pods.iter().filter(|one| one.stage == Stage::Stable);
             let is_still = match view.templates.stable() {
                 // They may be in the middle of what the spec asked for before.
-                Stable::Held(_) => !view.is_replacing(),
+                Stable::Held(_) if !view.has_last_good() => !view.is_replacing(),
+                Stable::Held(_) => {
+                    !view.is_replacing() && stable.all(|one: &PartPod<'_>| one.is_current)
+                }
                 _ => view.is_quiet && stable.all(|one: &PartPod<'_>| one.is_current),
             };
             match is_still {

@@ -172,6 +172,11 @@ impl<'a> View<'a> {
         own.any(|live| live.observed_generation < live.generation || live.updated < live.desired)
     }
 
+    pub(super) fn has_last_good(&self) -> bool {
+        let status = self.schedext.status.as_ref();
+        status.is_some_and(|status| status.last_good.is_some())
+    }
+
     pub(super) fn canary_nodes(&self) -> BTreeSet<&str> {
         let nodes = self.templates.canary_parts().flat_map(|(_, nodes)| nodes);
         nodes.map(String::as_str).collect()
