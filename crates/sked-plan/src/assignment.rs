@@ -35,6 +35,13 @@ pub struct Assignment {
     pub violation: Option<String>,
 }
 
+impl Assignment {
+    /// On how many nodes all its parts should run.
+    pub fn nodes(&self) -> usize {
+        self.parts.values().map(|part| part.nodes).sum()
+    }
+}
+
 /// The nodes of the base or of one pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PartAssignment {

@@ -135,7 +135,7 @@ fn counts(observed: &Observed, placed: &[PlacedPod<'_>]) -> Counts {
         count(placed.iter().filter(|one| state(&one.state)).count())
     };
     Counts {
-        desired: count(assignment.parts.values().map(|part| part.nodes).sum()),
+        desired: count(assignment.nodes()),
         attached: placed_pods::attached(&placed.iter().collect::<Vec<_>>()).map(count),
         ejected: of(|state| *state == NodeState::Ejected),
         unknown: of(|state| matches!(state, NodeState::Unknown(_))),

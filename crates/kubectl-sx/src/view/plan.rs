@@ -234,12 +234,7 @@ fn then(snapshot: &Snapshot, end: &End) -> Vec<String> {
         return Vec::new();
     };
     let settings = Settings::new(&observed.schedext);
-    let nodes: usize = observed
-        .assignment
-        .parts
-        .values()
-        .map(|part| part.nodes)
-        .sum();
+    let nodes = observed.assignment.nodes();
     let mut then = Vec::new();
     for waiting in &end.plan.waiting {
         let key = &waiting.key;

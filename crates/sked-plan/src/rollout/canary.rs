@@ -97,13 +97,14 @@ fn allowance(view: &View<'_>) -> usize {
         Stable::Held(_) | Stable::Spec(_) => {
             // While the DaemonSet controller replaces pods, it uses the budget.
             let mut stable = view.pods.iter().filter(|one| one.stage == Stage::Stable);
+            let is_current = stable.all(|one: &PartPod<'_>| one.is_current);
             let is_still = match view.templates.stable() {
                 // They may be in the middle of what the spec asked for before.
-                Stable::Held(_) if !view.has_last_good() => !view.is_replacing(),
                 Stable::Held(_) => {
-                    !view.is_replacing() && stable.all(|one: &PartPod<'_>| one.is_current)
+                    let goes_back = view.has_last_good() && !is_current;
+                    !view.is_replacing() && !goes_back
                 }
-                _ => view.is_quiet && stable.all(|one: &PartPod<'_>| one.is_current),
+                _ => view.is_quiet && is_current,
             };
             match is_still {
                 true => view.budget().saturating_sub(view.down()),

@@ -101,8 +101,7 @@ impl<'a> View<'a> {
 
     /// How many nodes should run the scheduler.
     pub(super) fn nodes(&self) -> usize {
-        let parts = self.observed.assignment.parts.values();
-        parts.map(|part| part.nodes).sum()
+        self.observed.assignment.nodes()
     }
 
     pub(super) fn budget(&self) -> usize {

@@ -77,12 +77,7 @@ fn ready(
     if progressing.status == TRUE {
         return not(progressing);
     }
-    let nodes = observed
-        .assignment
-        .parts
-        .values()
-        .map(|part| part.nodes)
-        .sum();
+    let nodes = observed.assignment.nodes();
     if nodes > 0 {
         return by_kernels(placed, nodes);
     }

@@ -36,12 +36,7 @@ pub(super) fn progress(
     if let Some(reason) = issues.iter().filter(blocks).map(|one| one.reason).min() {
         return Progress::Blocked(reason);
     }
-    let nodes: usize = observed
-        .assignment
-        .parts
-        .values()
-        .map(|part| part.nodes)
-        .sum();
+    let nodes = observed.assignment.nodes();
     match remaining(observed, placed, plan, nodes) {
         Some(message) if nodes > 0 => Progress::RollingOut(Reason::RollingOut, message),
         _ => Progress::Done,

@@ -64,13 +64,7 @@ fn a_first_version_is_created_at_once_and_a_second_look_writes_nothing() {
     assert_eq!(written(&settled), (vec![], vec!["a".to_owned()]));
     assert!(settled.violations.is_empty());
     let observed = snapshot.observe(&key()).unwrap();
-    let nodes: usize = observed
-        .assignment
-        .parts
-        .values()
-        .map(|part| part.nodes)
-        .sum();
-    assert_eq!(nodes, 3);
+    assert_eq!(observed.assignment.nodes(), 3);
     assert!(!snapshot.put(schedext(&serde_json::json!({"sched": "x:1"}))));
     assert!(snapshot.settle(&[key()]).writes.is_empty());
 }

@@ -1,4 +1,4 @@
-//! Mistakes that the explored model (`tests/model`) found.
+//! Mistakes that an exhaustive exploration of roll-outs found.
 
 use jiff::SignedDuration;
 use serde_json::json;
