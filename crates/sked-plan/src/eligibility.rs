@@ -2,8 +2,8 @@
 //! its kernel runs a foreign scheduler.
 //!
 //! An attached scheduler is foreign if no pod of ours can have attached it. A report that arrives
-//! before the pod itself makes our own scheduler look foreign for a moment, so the caller debounces
-//! the result before it acts.
+//! before the pod itself makes our own scheduler look foreign for a moment, so the result is
+//! debounced ([`crate::debounce`]) before anything is done.
 
 use std::fmt;
 

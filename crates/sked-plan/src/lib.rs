@@ -3,9 +3,10 @@
 //! ```text
 //! report, agent ─kernel_state▶ KernelState ─┬─ + pod  ─node_state▶  NodeState ─▶ readiness gate, counts
 //!                                           └─ + pods ─eligibility▶ Eligibility of the node
-//!
-//! Fleet ─claim▶ Claims ─┬▶ label writes            (all SchedExts: which node has which owner)
-//!                       │
+//!                                                                     │ debounce
+//! Fleet ◀─────────────────────────────────────────────────────────────┘
+//!   └─claim▶ Claims ─┬▶ label writes            (all SchedExts: which node has which owner)
+//!                    │
 //! Observed (one SchedExt, with its assignment) ─plan▶ Plan ─status▶ SchedExtStatus
 //!                                                        ▲              │
 //!                                                        └── rollout ◀──┘ (which revision runs where)
@@ -18,6 +19,7 @@ pub mod assignment;
 pub mod check;
 pub mod claim;
 pub mod daemonset;
+pub mod debounce;
 pub mod eligibility;
 mod exit_text;
 pub mod fingerprint;

@@ -63,7 +63,7 @@ fn revision_failed(
         (RolloutPhase::RolledBack, Some(good)) => (
             Reason::RolledBack,
             format!(
-                "{what}; the nodes have revision {}: {remedy}",
+                "{what}; the nodes go back to revision {}: {remedy}",
                 good.revision
             ),
         ),

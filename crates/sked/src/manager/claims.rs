@@ -11,7 +11,6 @@
 //! This is the only writer of nodes, and it writes nothing but the owner label.
 
 mod checked;
-mod debounce;
 mod refused_labels;
 
 use std::sync::Arc;
@@ -25,6 +24,7 @@ use serde_json::{Value, json};
 use sked_plan::Node;
 use sked_plan::assignment::Assignments;
 use sked_plan::claim::{Claims, LabelWrite};
+use sked_plan::debounce::Debounce;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -37,7 +37,6 @@ use crate::manager::write_error::WriteError;
 use crate::stop::Stop;
 
 use checked::ignore_foreign;
-use debounce::Debounce;
 use refused_labels::RefusedLabels;
 
 pub(crate) use checked::{checked_claims, eligibility_seen};
@@ -132,7 +131,8 @@ impl ClaimsLoop {
         if !self.watches_all_namespaces {
             views.iter_mut().for_each(ignore_foreign);
         }
-        let (eligibility, due) = debounce.settle(views, Instant::now());
+        let (eligibility, due) = debounce.settle(views, Instant::now().into_std());
+        let due = due.map(Instant::from_std);
         let fleet = fleet(&self.stores, eligibility);
         let before = Arc::clone(&self.assignments.borrow());
         let Some(claims) = checked_claims(&fleet, &before) else {

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use schedkit_core::KernelRelease;
 use sked_api::{SchedExt, label};
 use sked_plan::assignment::Assignments;
+use sked_plan::debounce::NodeView;
 use sked_plan::eligibility::{Eligibility, eligibility};
 use sked_plan::kernel_state::{KernelState, UnknownReason, kernel_state};
 use sked_plan::learned_names::LearnedNames;
@@ -195,17 +196,7 @@ pub(crate) fn names_for(stores: &Stores, pod: &LivePod) -> LearnedNames {
     names
 }
 
-/// A node as it is at this moment.
-#[derive(Clone, Debug)]
-pub(crate) struct NodeView {
-    pub(crate) node: Arc<Node>,
-    /// `None` while its kernel is unknown.
-    pub(crate) eligibility: Option<Eligibility>,
-    /// Whether any pod of ours is or will be there.
-    pub(crate) has_pods: bool,
-}
-
-/// The eligibility of all nodes, not debounced; see [`crate::manager::claims`].
+/// The eligibility of all nodes, not debounced.
 pub(crate) fn node_views(stores: &Stores) -> Vec<NodeView> {
     let eligibility = |node: Arc<Node>| {
         let mut pods = stores.pods.on(&node.name);

@@ -40,7 +40,9 @@ impl World {
         match &mut pod.container {
             Container::CannotStart => {}
             Container::None if pod.ends_at.is_some() => {}
-            Container::None if pod.image.starts_with("missing") => {
+            Container::None
+                if pod.image.starts_with("missing") || self.missing.contains(&pod.image) =>
+            {
                 pod.container = Container::CannotStart;
             }
             Container::None => {

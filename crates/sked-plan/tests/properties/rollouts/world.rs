@@ -31,6 +31,8 @@ pub(crate) struct World {
     pub(crate) events: Vec<(Timestamp, String)>,
     /// On these nodes only, `fails-there` images fail.
     pub(crate) failing: BTreeSet<NodeName>,
+    /// Images that the registry does not have any more.
+    pub(crate) missing: BTreeSet<String>,
     pub(crate) born: u64,
     pub(crate) laws: Laws,
     /// What the manager saw last.
@@ -117,6 +119,7 @@ impl World {
             assignments: Assignments::new(),
             events: Vec::new(),
             failing: BTreeSet::new(),
+            missing: BTreeSet::new(),
             born: 0,
             laws: Laws::default(),
             seen: None,

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use sked_plan::assignment::Assignments;
 use sked_plan::check::{check_claims, isolate};
 use sked_plan::claim::{Claims, claim};
+use sked_plan::debounce::NodeView;
 use sked_plan::eligibility::{Eligibility, ExclusionReason};
 use sked_plan::{Fleet, NodeName};
 
-use crate::manager::observe::{NodeView, node_views};
+use crate::manager::observe::node_views;
 use crate::manager::stores::Stores;
 
 /// How often claims that break rules are confined to the SchedExts concerned: what is left out may

@@ -7,19 +7,28 @@
 //! only have lost their DaemonSet, which is created again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use sked_plan::NodeName;
-use sked_plan::eligibility::{Eligibility, ExclusionReason};
-use tokio::time::Instant;
-
-use crate::manager::observe::NodeView;
+use crate::eligibility::{Eligibility, ExclusionReason};
+use crate::{Node, NodeName};
 
 /// How long a change must last.
 const DEBOUNCE: Duration = Duration::from_secs(5);
 
+/// A node as it is at this moment.
+#[derive(Clone, Debug)]
+pub struct NodeView {
+    pub node: Arc<Node>,
+    /// `None` while its kernel is unknown.
+    pub eligibility: Option<Eligibility>,
+    /// Whether any pod of ours is or will be there.
+    pub has_pods: bool,
+}
+
+/// Times are those of a clock that never goes back.
 #[derive(Debug, Default)]
-pub(super) struct Debounce {
+pub struct Debounce {
     /// Since when the eligibility of nodes has differed from their labels.
     pending: HashMap<NodeName, (Eligibility, Instant)>,
     /// The nodes that had pods of ours the last time.
@@ -29,7 +38,7 @@ pub(super) struct Debounce {
 impl Debounce {
     /// The debounced eligibility, and when to call this again. A node whose change is too recent
     /// keeps its former value: eligible, or unknown if its label says that it is foreign.
-    pub(super) fn settle(
+    pub fn settle(
         &mut self,
         seen: impl IntoIterator<Item = NodeView>,
         now: Instant,
@@ -90,11 +99,8 @@ fn is_unsupported(eligibility: &Eligibility) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use sked_plan::{Node, Uid};
-
     use super::*;
+    use crate::Uid;
 
     fn node(label: Option<&str>) -> Node {
         let label = label.map(|value| (sked_api::label::OWNER.to_owned(), value.to_owned()));
@@ -126,8 +132,8 @@ mod tests {
         (settled.remove(&node.name), due.is_some())
     }
 
-    #[tokio::test]
-    async fn without_pods_of_ours_a_foreign_scheduler_counts_at_once() {
+    #[test]
+    fn without_pods_of_ours_a_foreign_scheduler_counts_at_once() {
         let view = NodeView {
             node: Arc::new(node(None)),
             eligibility: Some(foreign()),
@@ -141,8 +147,8 @@ mod tests {
     }
 
     /// `kubectl delete daemonset --cascade=orphan`: the pods go on, and get a new DaemonSet.
-    #[tokio::test]
-    async fn pods_that_lost_their_daemonset_do_not_make_their_node_foreign() {
+    #[test]
+    fn pods_that_lost_their_daemonset_do_not_make_their_node_foreign() {
         let mut debounce = Debounce::default();
         let (free, begin) = (node(None), Instant::now());
         let seen = |has_pods| NodeView {
@@ -166,8 +172,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_foreign_scheduler_counts_and_ends_after_the_debounce_time() {
+    #[test]
+    fn a_foreign_scheduler_counts_and_ends_after_the_debounce_time() {
         let mut debounce = Debounce::default();
         let (free, labelled) = (node(None), node(Some("foreign")));
         let begin = Instant::now();
@@ -202,8 +208,8 @@ mod tests {
         assert_eq!(see(&labelled, None, 18), (None, false));
     }
 
-    #[tokio::test]
-    async fn a_kernel_without_sched_ext_counts_at_once() {
+    #[test]
+    fn a_kernel_without_sched_ext_counts_at_once() {
         let old = Eligibility::Excluded(ExclusionReason::Unsupported("6.1.0".to_owned()));
         let mut debounce = Debounce::default();
         let seen = view(
