@@ -12,7 +12,8 @@ use sked_api::label;
 
 use crate::fingerprint::{Fingerprint, fingerprint};
 use crate::name::{ObjectKey, OwnerId, Uid};
-use crate::placement::Placement;
+use crate::node::Node;
+use crate::placement::{Fit, Placement};
 
 /// A DaemonSet as the API server has it; [`LiveDaemonSet::read`] makes one.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +121,15 @@ impl LiveDaemonSet {
             updated: count("updatedNumberScheduled"),
             ready: count("numberReady"),
         })
+    }
+
+    /// Whether the DaemonSet controller wants a pod of it on this node, taints aside that come and go
+    /// by themselves.
+    pub fn admits(&self, node: &Node) -> bool {
+        let label = node.labels.get(label::OWNER);
+        let owner = self.owner.map(|owner| owner.to_string());
+        self.placement.lasting_fit(node) != Fit::Never
+            && label.is_none_or(|label| owner.as_ref() == Some(label))
     }
 }
 

@@ -56,7 +56,8 @@ pub struct Observed {
     pub architectures: BTreeMap<NodeName, String>,
     /// The owner labels of nodes for which those pods wait.
     pub owner_labels: BTreeMap<NodeName, String>,
-    /// The nodes of those pods that Kubernetes takes for dead, since when.
+    /// The nodes of those pods that Kubernetes takes for dead, since when, without those that their
+    /// DaemonSet has left meanwhile.
     pub unreachable: BTreeMap<NodeName, Timestamp>,
     /// The admission policies that do not restrict the manager's account.
     pub unenforced_policies: Vec<&'static str>,

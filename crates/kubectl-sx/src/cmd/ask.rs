@@ -101,7 +101,8 @@ fn unused(schedext: &SchedExt, ask: &Request) -> String {
         .filter_map(|text| number(text, ask));
     match numbers.max() {
         None => ask.to_string(),
-        Some(number) => format!("{ask}#{}", number + 1),
+        // After the largest number comes another one that was not used last.
+        Some(number) => format!("{ask}#{}", number.checked_add(1).unwrap_or(2)),
     }
 }
 
@@ -146,6 +147,8 @@ mod tests {
         );
         assert_eq!(asked(Some("abort"), Some("retry#7")), "retry#8");
         assert_eq!(asked(Some("retry#mine"), None), "retry#2");
+        let largest = format!("retry#{}", u64::MAX);
+        assert_eq!(asked(Some(&largest), None), "retry#2");
         let release = Request::Release("node1".to_owned());
         assert_eq!(number("release node12", &release), None);
         assert_eq!(number("release node1", &release), Some(1));

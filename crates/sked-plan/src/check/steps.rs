@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sked_api::{RolloutPhase, SchedExt};
 
 use super::violation::Violation;
@@ -13,7 +13,7 @@ use crate::name::{ObjectKey, Uid};
 use crate::observed::Observed;
 use crate::part::{PartId, Stage};
 use crate::plan::{Plan, PlanStep};
-use crate::rollout::record_key;
+use crate::rollout::{current, record_key};
 
 pub fn check_plan(observed: &Observed, plan: &Plan) -> Vec<Violation> {
     let schedext = &observed.schedext;
@@ -81,30 +81,49 @@ fn check_delete(observed: &Observed, key: &ObjectKey, uid: &Uid) -> Vec<Violatio
     let pools = pools.iter().filter(|pool| kept(pool));
     let mut pools = pools.map(|pool| format!("{name}-{}", pool.name));
     let same_namespace = schedext.metadata.namespace.as_ref() == Some(&key.namespace);
-    if same_namespace && (key.name == name || pools.any(|pool| pool == key.name)) {
+    let is_needed = key.name == name
+        || pools.any(|pool| pool == key.name)
+        || canaries_in_use(schedext).contains(&key.name);
+    if same_namespace && is_needed {
         found.push(Violation::StillNeeded { key: key.clone() });
     }
     found
 }
 
-/// The pools that the stable DaemonSets are for: those of the last good revision while a canary
-/// runs the new one, and after that one failed.
+/// The pools that the stable DaemonSets are for.
 fn followed_pools(schedext: &SchedExt) -> Vec<sked_api::Pool> {
-    let status = schedext.status.as_ref();
-    let rollout = status.and_then(|status| status.rollout.as_ref());
-    let is_good = rollout.is_some_and(|rollout| {
-        matches!(
-            rollout.phase,
-            RolloutPhase::Canary | RolloutPhase::RolledBack
-        )
-    });
-    match status.and_then(|status| status.last_good.as_ref()) {
-        Some(good) if is_good => {
-            let pools = good.spec.get("pools").cloned().unwrap_or_default();
+    match followed_good(schedext) {
+        Some(good) => {
+            let pools = good.get("pools").cloned().unwrap_or_default();
             serde_json::from_value(pools).unwrap_or_default()
         }
-        _ => schedext.spec.pools.clone(),
+        None => schedext.spec.pools.clone(),
     }
+}
+
+/// The last good revision, if the stable DaemonSets follow it: while a canary runs the new one, and
+/// after that one failed.
+fn followed_good(schedext: &SchedExt) -> Option<&Map<String, Value>> {
+    let record = current(schedext)?;
+    let follows = matches!(
+        record.phase,
+        RolloutPhase::Canary | RolloutPhase::RolledBack
+    );
+    let status = schedext.status.as_ref().filter(|_| follows)?;
+    status.last_good.as_ref().map(|good| &good.spec)
+}
+
+/// The names of the canaries that have nodes by the current record.
+fn canaries_in_use(schedext: &SchedExt) -> Vec<String> {
+    let name = schedext.metadata.name.as_deref().unwrap_or_default();
+    let record = current(schedext).into_iter();
+    let canaries = record.flat_map(|record| &record.canaries);
+    let in_use = canaries.filter(|one| !one.nodes.is_empty());
+    let names = in_use.map(|one| match &one.pool {
+        Some(pool) => format!("{name}-{pool}-canary"),
+        None => format!("{name}-canary"),
+    });
+    names.collect()
 }
 
 fn is_ours(observed: &Observed, live: &LiveDaemonSet) -> bool {
@@ -171,7 +190,7 @@ fn contract(observed: &Observed, desired: &DaemonSet) -> Vec<Violation> {
         ),
         (
             "container",
-            spec.is_some_and(|spec| runs_one(spec, schedext)),
+            spec.is_some_and(|spec| runs_one(spec, &images(schedext, &key))),
         ),
         ("strategy", spec.is_some_and(never_surges)),
         ("host port", spec.is_some_and(excludes_a_second)),
@@ -212,11 +231,10 @@ fn selects_its_own(spec: &DaemonSetSpec, name: &str) -> bool {
         && has(labels, "sked.schedkit.io/root-scheduler", "true")
 }
 
-fn runs_one(spec: &DaemonSetSpec, schedext: &SchedExt) -> bool {
+fn runs_one(spec: &DaemonSetSpec, images: &[String]) -> bool {
     let Some(pod) = &spec.template.spec else {
         return false;
     };
-    let mut images = images(schedext);
     let privileged = |container: &k8s_openapi::api::core::v1::Container| {
         let context = container.security_context.as_ref();
         context.and_then(|context| context.privileged) == Some(true)
@@ -224,21 +242,30 @@ fn runs_one(spec: &DaemonSetSpec, schedext: &SchedExt) -> bool {
     pod.init_containers.is_none()
         && matches!(&*pod.containers, [one] if one.name == "scx"
             && privileged(one)
-            && one.image.as_ref().is_some_and(|image| images.any(|one| one == *image)))
+            && one.image.as_ref().is_some_and(|image| images.contains(image)))
 }
 
-/// Of the spec and of the revision to which nodes go back.
-fn images(schedext: &SchedExt) -> impl Iterator<Item = String> {
-    let good = schedext.status.as_ref();
-    let good = good.and_then(|status| status.last_good.as_ref());
+/// Which images a DaemonSet may run: those of the spec, but while only the canary may have what the
+/// spec asks for, the others may have those of the last good revision only. Both while the record is
+/// about an earlier spec.
+fn images(schedext: &SchedExt, key: &ObjectKey) -> Vec<String> {
+    let spec = serde_json::to_value(&schedext.spec).unwrap_or_default();
+    let status = schedext.status.as_ref();
+    let good = status.and_then(|status| status.last_good.as_ref());
     let good = good.map(|good| Value::Object(good.spec.clone()));
-    let spec = serde_json::to_value(&schedext.spec).ok();
+    let is_canary = canaries_in_use(schedext).contains(&key.name);
+    let allowed = match (current(schedext), followed_good(schedext)) {
+        (None, _) => [Some(spec), good],
+        (Some(_), Some(_)) if !is_canary => [None, good],
+        (Some(_), _) => [Some(spec), None],
+    };
     let image = |of: &Value| of["sched"].as_str().map(str::to_owned);
-    spec.into_iter().chain(good).flat_map(move |spec| {
+    let images = allowed.into_iter().flatten().flat_map(|spec| {
         let pools = spec["pools"].as_array().into_iter().flatten();
         let images: Vec<_> = pools.filter_map(image).chain(image(&spec)).collect();
         images
-    })
+    });
+    images.collect()
 }
 
 fn excludes_a_second(spec: &DaemonSetSpec) -> bool {

@@ -60,13 +60,8 @@ fn step(view: &View<'_>, record: &mut Record, allowed: Allowed, began: &RolloutS
             hand_back(view, record);
             watch::watch(view, record);
         }
-        RolloutPhase::Failed => {
-            // Nobody asked for anything, but the scheduler has run everywhere for long enough.
-            if view.nodes() > 0 && view.is_stable_done(view.settings.window.max(view.settings.soak))
-            {
-                record.complete(view.schedext, view.now);
-            }
-        }
+        // Until the spec changes, or somebody asks to try again.
+        RolloutPhase::Failed => {}
     }
 }
 
@@ -155,6 +150,7 @@ pub(crate) fn due(observed: &Observed, placed: &[PlacedPod<'_>]) -> Option<Times
             soaked,
             attach,
             evidence::not_started_deadline(one, settings),
+            one.begins_until(settings),
         ]
     });
     let dead = view.observed.unreachable.values();

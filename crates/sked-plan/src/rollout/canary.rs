@@ -6,10 +6,22 @@ use sked_api::CanaryStatus;
 
 use super::settings::canary_size;
 use super::templates::Stable;
-use super::view::{PartPod, View};
+use super::view::{PartPod, Scope, View};
 use crate::assignment::CanaryNodes;
 use crate::name::NodeName;
 use crate::part::Stage;
+
+/// Which nodes may be given to canaries now.
+#[derive(Clone, Copy)]
+enum Allowance {
+    /// Any: those of a first version.
+    NothingToLose,
+    /// So many that run a scheduler.
+    Of(usize),
+    /// Those without a scheduler: too many are down for another one.
+    OnlyDown,
+    Nothing,
+}
 
 /// The canaries with the nodes that they lack, as many as may lose their scheduler now, and without
 /// nodes that are gone.
@@ -21,11 +33,27 @@ pub(super) fn chosen(view: &View<'_>, recorded: &[CanaryStatus]) -> Vec<CanarySt
         let mut kept = old.map(|old| old.nodes.clone()).unwrap_or_default();
         kept.retain(|node| !is_gone(view, nodes, node));
         let wanted = wanted(view, nodes);
-        let lacks = wanted.saturating_sub(kept.len()).min(allowance);
-        let new = candidates(view, nodes, &kept).take(lacks);
-        let new: Vec<_> = new.map(NodeName::to_string).collect();
-        allowance -= new.len();
-        kept.extend(new);
+        let lacks = wanted.saturating_sub(kept.len());
+        let new: Vec<NodeName> = match allowance {
+            Allowance::NothingToLose => candidates(view, nodes, &kept)
+                .take(lacks)
+                .cloned()
+                .collect(),
+            Allowance::Of(most) => {
+                let of_part = view.allowance(Scope::Pool(pool.as_deref()));
+                let new = candidates(view, nodes, &kept).take(lacks.min(most).min(of_part));
+                let new: Vec<_> = new.cloned().collect();
+                allowance = Allowance::Of(most - new.len());
+                new
+            }
+            Allowance::OnlyDown => {
+                let up = view.up_nodes(Scope::All);
+                let down = candidates(view, nodes, &kept).filter(|node| !up.contains(node));
+                down.take(lacks).cloned().collect()
+            }
+            Allowance::Nothing => Vec::new(),
+        };
+        kept.extend(new.iter().map(NodeName::to_string));
         CanaryStatus {
             pool: pool.clone(),
             wanted: i32::try_from(wanted).unwrap_or(i32::MAX),
@@ -68,15 +96,17 @@ pub(super) fn handed_back(view: &View<'_>, recorded: &[CanaryStatus]) -> Vec<Can
         .collect();
     // While the DaemonSet controller replaces pods, it uses the budget.
     let mut allowance = match view.is_stable_current() {
-        true => view.budget().saturating_sub(view.down()),
+        true => view.allowance(Scope::All),
         false => 0,
     };
     let canaries = recorded.iter().map(|one| {
+        let mut of_part = view.allowance(Scope::Pool(one.pool.as_deref()));
         let mut nodes = one.nodes.clone();
         nodes.retain(|node| {
-            let stays = runs.contains(&**node) && allowance == 0;
+            let stays = runs.contains(&**node) && allowance.min(of_part) == 0;
             if runs.contains(&**node) && !stays {
                 allowance -= 1;
+                of_part -= 1;
             }
             stays
         });
@@ -90,10 +120,9 @@ pub(super) fn handed_back(view: &View<'_>, recorded: &[CanaryStatus]) -> Vec<Can
     canaries
 }
 
-/// How many nodes may be given to canaries now. The nodes of a first version have nothing to lose.
-fn allowance(view: &View<'_>) -> usize {
+fn allowance(view: &View<'_>) -> Allowance {
     match view.templates.stable() {
-        Stable::Absent => usize::MAX,
+        Stable::Absent => Allowance::NothingToLose,
         Stable::Held(_) | Stable::Spec(_) => {
             // While the DaemonSet controller replaces pods, it uses the budget.
             let mut stable = view.pods.iter().filter(|one| one.stage == Stage::Stable);
@@ -106,9 +135,10 @@ fn allowance(view: &View<'_>) -> usize {
                 }
                 _ => view.is_quiet && is_current,
             };
-            match is_still {
-                true => view.budget().saturating_sub(view.down()),
-                false => 0,
+            match (is_still, view.allowance(Scope::All)) {
+                (false, _) => Allowance::Nothing,
+                (true, 0) => Allowance::OnlyDown,
+                (true, most) => Allowance::Of(most),
             }
         }
     }

@@ -11,7 +11,8 @@ use super::templates::Stable;
 use super::view::View;
 use crate::revision::{revision, selection};
 
-/// The most nodes that a status names as quarantined; more are a failure of the revision anyway.
+/// The most nodes that a status names as quarantined. Beyond that the one that failed longest ago is
+/// released: the recent ones decide whether the revision fails.
 const MAX_QUARANTINED: usize = 100;
 
 /// A node fails the revision that is being rolled out.
@@ -20,8 +21,10 @@ pub(super) fn while_rolling_out(view: &View<'_>, record: &mut Record, failure: &
         FailureAction::Restart => {}
         FailureAction::Rollback => reject(view, record, failure),
         FailureAction::Detach => {
-            quarantine(view, record, failure, revision(view.schedext));
-            if has_too_many(view, record) {
+            let revision = revision(view.schedext);
+            quarantine(view, record, failure, &revision);
+            // Those of the whole roll-out: a canary may soak for longer than the window.
+            if is_too_many(view, failed(record, &revision).count()) {
                 match record.phase() {
                     // No node but the canary's has it.
                     Some(RolloutPhase::Canary) => reject(view, record, failure),
@@ -38,15 +41,21 @@ pub(super) fn once_complete(
     view: &View<'_>,
     record: &mut Record,
     failure: &Failure,
-    revision: String,
+    revision: &str,
 ) {
     if view.settings.action == FailureAction::Restart {
         return;
     }
-    let is_target = revision == crate::revision::revision(view.schedext);
+    let is_complete = record.phase() == Some(RolloutPhase::Complete)
+        && *revision == crate::revision::revision(view.schedext);
+    let recent = recently_failed(view, record, revision);
+    if !is_complete && is_too_many(view, recent + 1) {
+        // Nothing is left to go back to. A node in quarantine does not count as unavailable, so
+        // that the DaemonSet controller would take the next one.
+        return;
+    }
     quarantine(view, record, failure, revision);
-    let is_complete = record.phase() == Some(RolloutPhase::Complete);
-    if is_complete && is_target && has_too_many(view, record) {
+    if is_complete && is_too_many(view, recently_failed(view, record, revision)) {
         match view.settings.action {
             FailureAction::Rollback => reject(view, record, failure),
             FailureAction::Detach | FailureAction::Restart => freeze(view, record, failure),
@@ -71,18 +80,19 @@ pub(super) fn reject(view: &View<'_>, record: &mut Record, failure: &Failure) {
         record.last_good = record.previous_good.take();
     }
     remember(view, record, failure);
-    let is_first = matches!(view.templates.stable(), Stable::Absent);
-    let canaries = record.rollout.as_mut();
-    let canaries = canaries.map(|rollout| std::mem::take(&mut rollout.canaries));
-    // Those of a first version have no other scheduler to wait for.
-    let canaries = canaries.filter(|_| !is_first).unwrap_or_default();
+    let canaries = match view.templates.stable() {
+        // Those of a first version have no other scheduler to wait for.
+        Stable::Absent => Vec::new(),
+        Stable::Held(_) | Stable::Spec(_) => record.take_canaries(),
+    };
     record.enter(view.schedext, RolloutPhase::RolledBack, canaries, view.now);
 }
 
-/// No further node gets the revision.
+/// No further node gets the revision, and those that have it keep it.
 fn freeze(view: &View<'_>, record: &mut Record, failure: &Failure) {
     remember(view, record, failure);
-    record.enter(view.schedext, RolloutPhase::Failed, Vec::new(), view.now);
+    let canaries = record.take_canaries();
+    record.enter(view.schedext, RolloutPhase::Failed, canaries, view.now);
 }
 
 fn remember(view: &View<'_>, record: &mut Record, failure: &Failure) {
@@ -96,32 +106,43 @@ fn remember(view: &View<'_>, record: &mut Record, failure: &Failure) {
     });
 }
 
-fn quarantine(view: &View<'_>, record: &mut Record, failure: &Failure, revision: String) {
+fn quarantine(view: &View<'_>, record: &mut Record, failure: &Failure, revision: &str) {
     let node = failure.node.to_string();
-    let same = |one: &QuarantinedNode| one.node == node && one.revision == revision;
-    if record.quarantined.iter().any(same) || record.quarantined.len() >= MAX_QUARANTINED {
+    if failed(record, revision).any(|one| one.node == node) {
         return;
     }
-    record.quarantined.push(QuarantinedNode {
+    let all = &mut record.quarantined;
+    if all.len() >= MAX_QUARANTINED
+        && let Some(oldest) = all.iter().map(|one| one.since.0).min()
+        && let Some(at) = all.iter().position(|one| one.since.0 == oldest)
+    {
+        all.remove(at);
+    }
+    all.push(QuarantinedNode {
         node,
-        revision,
+        revision: revision.to_owned(),
         reason: failure.reason.clone(),
         message: failure.message.clone(),
         since: Time(view.now),
     });
-    record
-        .quarantined
-        .sort_by(|one, other| one.node.cmp(&other.node));
+    all.sort_by(|one, other| one.node.cmp(&other.node));
 }
 
-/// Whether more nodes than may be without a scheduler, and at least two, failed within the window.
-fn has_too_many(view: &View<'_>, record: &Record) -> bool {
-    let target = revision(view.schedext);
-    let recent = |one: &&QuarantinedNode| {
-        // A clock that was set back makes the time negative: still recent.
-        one.revision == target && view.now.duration_since(one.since.0) <= view.settings.window
-    };
-    let failed = record.quarantined.iter().filter(recent).count();
+/// Those on which that revision failed.
+fn failed<'a>(record: &'a Record, revision: &'a str) -> impl Iterator<Item = &'a QuarantinedNode> {
+    let all = record.quarantined.iter();
+    all.filter(move |one| one.revision == revision)
+}
+
+fn recently_failed(view: &View<'_>, record: &Record, revision: &str) -> usize {
+    let window = view.settings.window;
+    // A clock that was set back makes the time negative: still recent.
+    let is_recent = |one: &&QuarantinedNode| view.now.duration_since(one.since.0) <= window;
+    failed(record, revision).filter(is_recent).count()
+}
+
+/// Whether more nodes than may be without a scheduler failed, and at least two.
+fn is_too_many(view: &View<'_>, failed: usize) -> bool {
     let limit = view.budget().min(MAX_QUARANTINED - 1);
     failed > limit && failed >= 2
 }

@@ -51,6 +51,19 @@ impl Record {
         });
     }
 
+    pub(super) fn take_canaries(&mut self) -> Vec<CanaryStatus> {
+        let rollout = self.rollout.as_mut();
+        rollout.map_or_else(Vec::new, |rollout| std::mem::take(&mut rollout.canaries))
+    }
+
+    /// From now on the record is as if it were about another revision: what runs stays until the
+    /// roll-out of what the spec asks for begins anew.
+    pub(super) fn begin_anew(&mut self) {
+        if let Some(rollout) = &mut self.rollout {
+            rollout.revision.clear();
+        }
+    }
+
     pub(super) fn phase(&self) -> Option<RolloutPhase> {
         self.rollout.as_ref().map(|rollout| rollout.phase)
     }

@@ -13,6 +13,9 @@ use super::view::View;
 /// Between a request and why it could not be carried out, in `status.handledRequest`.
 const REFUSED: &str = " - refused: ";
 
+/// Longer than the name of any node.
+const LONGEST: usize = 300;
+
 /// What a request allows in this round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
@@ -51,7 +54,7 @@ pub enum Answer<'a> {
 
 /// What `status.handledRequest` says of this request; `None` while it has another one.
 pub fn answer<'a>(handled: Option<&'a str>, request: &str) -> Option<Answer<'a>> {
-    let rest = handled?.strip_prefix(&*sanitize::brief(request))?;
+    let rest = handled?.strip_prefix(&*stored(request))?;
     match rest.is_empty() {
         true => Some(Answer::CarriedOut),
         false => rest.strip_prefix(REFUSED).map(Answer::Refused),
@@ -66,12 +69,14 @@ pub(crate) fn refusal<'a>(schedext: &SchedExt, handled: Option<&'a str>) -> Opti
     }
 }
 
-/// In the form in which the status stores it.
 fn asked(schedext: &SchedExt) -> Option<String> {
     let annotations = schedext.metadata.annotations.as_ref()?;
-    annotations
-        .get(label::REQUEST)
-        .map(|text| sanitize::brief(text))
+    annotations.get(label::REQUEST).map(|text| stored(text))
+}
+
+/// In the form in which the status stores it.
+fn stored(request: &str) -> String {
+    sanitize::shortened(request.trim(), LONGEST)
 }
 
 fn goes_back(view: &View<'_>, record: &Record) -> bool {
@@ -132,7 +137,7 @@ fn carry_out(
             let target = crate::revision::revision(view.schedext);
             record.quarantined.retain(|one| one.revision != target);
             record.rejected = None;
-            record.rollout = None;
+            record.begin_anew();
         }
         Request::Retry => return Err("the revision of the spec was not rejected".to_owned()),
         Request::Release(node) => {

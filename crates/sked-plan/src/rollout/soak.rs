@@ -46,8 +46,7 @@ pub(super) fn soaked_at(
     settings: &Settings,
 ) -> Option<Timestamp> {
     let soak: Option<SignedDuration> = match (one.stage, phase) {
-        (_, Some(RolloutPhase::Complete | RolloutPhase::RolledBack)) => None,
-        (_, Some(RolloutPhase::Failed)) => Some(settings.window.max(settings.soak)),
+        (_, Some(RolloutPhase::Complete | RolloutPhase::RolledBack | RolloutPhase::Failed)) => None,
         (Stage::Canary, Some(RolloutPhase::Canary)) => settings.canary_soak,
         _ => Some(settings.soak),
     };

@@ -8,7 +8,7 @@
 //! Rolling      the spec                               as they are, until their nodes are handed back
 //! Complete     the spec                               none
 //! RolledBack   the last good revision                 as they are, until their nodes are handed back
-//! Failed       the spec, frozen                       none
+//! Failed       the spec, frozen                       as they are
 //! ```
 //!
 //! Without a record they wait for one if the SchedExt has `spec.rollout`. Without a last good
@@ -67,22 +67,11 @@ impl<'a> Templates<'a> {
             None => Stable::Absent,
         };
         // What is about an earlier spec is held until the status records what happens next.
-        let recorded = record.or_else(|| {
-            let status = schedext.status.as_ref().filter(|_| settings.is_staged)?;
-            status.rollout.as_ref()
-        });
-        let has_canaries = |record: &&RolloutStatus| {
-            matches!(
-                record.phase,
-                RolloutPhase::Canary | RolloutPhase::Rolling | RolloutPhase::RolledBack
-            )
-        };
+        let recorded = record.or_else(|| schedext.status.as_ref()?.rollout.as_ref());
         Self {
             target: schedext,
             stable,
-            canaries: recorded
-                .filter(has_canaries)
-                .map_or(&[], |record| &record.canaries),
+            canaries: recorded.map_or(&[], |record| &record.canaries),
             is_frozen: match phase {
                 Some(RolloutPhase::Failed) => true,
                 // Nobody pauses the way back.

@@ -32,7 +32,7 @@ pub(super) fn watch(view: &View<'_>, record: &mut Record) {
         };
         if let Some(failure) = failure(view, rollout, one, began) {
             let phase = record.phase();
-            fail::once_complete(view, record, &failure, revision.clone());
+            fail::once_complete(view, record, &failure, &revision);
             if record.phase() != phase {
                 return;
             }
@@ -62,7 +62,9 @@ fn count(view: &View<'_>, rollout: &mut RolloutStatus, node: &NodeName, at: Time
     let known = rollout.failures.iter().position(|one| *one.node == *node.0);
     let known = match known {
         Some(known) => known,
-        None if rollout.failures.len() >= MAX_COUNTED => return 1,
+        // By the node's clock: a pod shows its last end for as long as it is there.
+        None if view.now.duration_since(at) > view.settings.window => return 0,
+        None if !has_room(view, rollout) => return 1,
         None => {
             rollout.failures.push(NodeFailures {
                 node: node.to_string(),
@@ -81,6 +83,18 @@ fn count(view: &View<'_>, rollout: &mut RolloutStatus, node: &NodeName, at: Time
     ends.iter().filter(|end| is_recent(view, end)).count()
 }
 
+/// Makes room for one node, if none is free, by a node that is counted only so that an old end is
+/// not taken for a new one.
+fn has_room(view: &View<'_>, rollout: &mut RolloutStatus) -> bool {
+    let failures = &mut rollout.failures;
+    if failures.len() < MAX_COUNTED {
+        return true;
+    }
+    let is_old = |one: &NodeFailures| !one.ends.iter().any(|end| is_recent(view, end));
+    let old = failures.iter().position(is_old);
+    old.map(|old| failures.remove(old)).is_some()
+}
+
 /// Keeps what is within the window, and of each node no more than decides.
 fn forget(view: &View<'_>, rollout: &mut RolloutStatus) {
     let most = view.settings.ejections.min(MAX_COUNTED);
@@ -92,7 +106,10 @@ fn forget(view: &View<'_>, rollout: &mut RolloutStatus) {
         let surplus = node.ends.len().saturating_sub(most);
         node.ends.drain(..surplus);
     }
-    let shown = |node: &str| view.pods.iter().any(|one| *one.node.0 == *node);
+    let shown = |node: &str| {
+        let mut pods = view.pods.iter();
+        pods.any(|one| *one.node.0 == *node && one.pod.last_exit.is_some())
+    };
     rollout
         .failures
         .retain(|one| shown(&one.node) || one.ends.iter().any(|end| is_recent(view, end)));

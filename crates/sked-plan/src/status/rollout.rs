@@ -182,11 +182,15 @@ fn blocked(
         since.is_some_and(|since| observed.now.duration_since(*since) >= deadline)
     };
     let stuck = placed.iter().filter(|one| {
+        let is_slow = || {
+            let until = one.pod.created.checked_add(deadline);
+            one.pod.state == PodState::Starting && until.is_ok_and(|until| until <= observed.now)
+        };
         let waits = matches!(
             one.pod.state,
             PodState::Unscheduled(Some(_)) | PodState::Waiting { .. } | PodState::Failed { .. }
         );
-        waits && pod_issue::failure(one, observed.now).is_some()
+        (waits && pod_issue::failure(one, observed.now).is_some()) || is_slow()
     });
     let stuck = stuck.filter_map(|one| one.pod.node.as_ref());
     let dead = observed.unreachable.keys().filter(|node| is_dead(node));
@@ -196,7 +200,7 @@ fn blocked(
     (!nodes.is_empty()).then(|| {
         format!(
             "the roll-out waits for {}: see problems; nodes that are unreachable are passed over after \
-             {} s",
+             {} s, and so are as many that cannot begin as maxUnavailable allows",
             listed(&nodes),
             deadline.as_secs()
         )

@@ -93,9 +93,7 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
         min_kernels,
         architectures: by_node(&pods, |node| label_of(stores, node, ARCHITECTURE)),
         owner_labels: by_node(&pods, |node| label_of(stores, node, label::OWNER)),
-        unreachable: by_node(&pods, |node| {
-            unreachable_since(&*stores.nodes.get(&node_key(node))?)
-        }),
+        unreachable: unreachable(stores, &daemonsets, &pods),
         unenforced_policies: unenforced.get(),
         port_holders: by_node(&pods, |node| port_holders.on(node)),
         kernel_gaps: kernel_gaps(stores, &kernels),
@@ -126,6 +124,22 @@ fn by_node<T>(
 fn label_of(stores: &Stores, node: &NodeName, label: &str) -> Option<String> {
     let node = stores.nodes.get(&node_key(node))?;
     node.labels.get(label).cloned()
+}
+
+/// The nodes of these pods of which Kubernetes has not heard, and where their DaemonSets want them.
+fn unreachable(
+    stores: &Stores,
+    daemonsets: &[Arc<LiveDaemonSet>],
+    pods: &[Arc<LivePod>],
+) -> BTreeMap<NodeName, Timestamp> {
+    let unreachable = pods.iter().filter_map(|pod| {
+        let node = stores.nodes.get(&node_key(pod.node.as_ref()?))?;
+        let since = unreachable_since(&node)?;
+        let mut daemonsets = daemonsets.iter();
+        let daemonset = daemonsets.find(|live| live.uid == pod.daemonset)?;
+        daemonset.admits(&node).then(|| (node.name.clone(), since))
+    });
+    unreachable.collect()
 }
 
 /// Since when Kubernetes has not heard of the node.

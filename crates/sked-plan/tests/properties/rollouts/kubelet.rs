@@ -1,8 +1,8 @@
 //! Kubelets and kernels: containers start, schedulers attach, are ejected, and are restarted.
 //!
 //! What an image does is in its name: `good` attaches, `stall` attaches and is ejected after 20
-//! seconds, `never` never attaches, `missing` cannot be pulled, `hotplug` ends benignly, `fails-there`
-//! stalls on some nodes only, `busy-there` finds another scheduler in the kernels of those.
+//! seconds, `never` never attaches, `missing` cannot be pulled, `hotplug` ends benignly. On some nodes
+//! only, `fails-there` stalls, `never-there` does not attach, and `busy-there` finds another scheduler.
 
 use jiff::SignedDuration;
 use schedkit_core::SchedulerExit;
@@ -65,7 +65,10 @@ impl World {
                     end(pod, 1, output, now);
                     return;
                 }
-                let attaches = !pod.image.starts_with("never");
+                let attaches = match pod.image.starts_with("never-there") {
+                    true => !fails,
+                    false => !pod.image.starts_with("never"),
+                };
                 if attached.is_none() && attaches && *started <= after(ATTACHES_AFTER) {
                     *attached = Some(now);
                 }

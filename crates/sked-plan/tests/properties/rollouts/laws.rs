@@ -77,9 +77,12 @@ impl Laws {
             });
         }
         let broken = world.schedexts.iter().filter_map(|one| {
-            let taken = self.taken.get(&uid(one))?;
-            let limit = max_unavailable(one, world.nodes.len());
+            let status = one.status.clone().unwrap_or_default();
+            let failed: BTreeSet<_> = status.quarantined.into_iter().map(|one| one.node).collect();
+            let taken = self.taken.get(&uid(one))?.iter();
             // A dead node, and one whose scheduler failed, do not count: they are not our doing.
+            let taken: Vec<_> = taken.filter(|node| !failed.contains(&*node.0)).collect();
+            let limit = max_unavailable(one, world.nodes.len());
             (taken.len() > limit && !self.ignores_budget).then(|| {
                 format!(
                     "{} nodes of {:?} are down: {taken:?}",

@@ -127,7 +127,19 @@ impl World {
             .collect();
         let pods = self.pods.iter().filter(|pod| own.contains(&pod.daemonset));
         let nodes: Vec<NodeName> = pods.clone().map(|pod| pod.node.clone()).collect();
-        let unreachable = nodes.iter().filter(|node| self.dead.contains(node));
+        let is_wanted = |pod: &Pod| {
+            let mut daemonsets = daemonsets.iter();
+            let daemonset = daemonsets.find(|live| live.uid == pod.daemonset);
+            let node = self.node(&pod.node);
+            daemonset
+                .zip(node)
+                .is_some_and(|(live, node)| live.admits(node))
+        };
+        let dead = pods.clone().filter(|pod| self.dead.contains(&pod.node));
+        let unreachable: Vec<_> = dead
+            .filter(|pod| is_wanted(pod))
+            .map(|pod| &pod.node)
+            .collect();
         Some(Observed {
             schedext: Arc::new(SchedExt::clone(schedext)),
             pods: pods.map(|pod| Arc::new(live_pod(pod))).collect(),
@@ -136,6 +148,7 @@ impl World {
                 .map(|node| (node.clone(), self.reported(node)))
                 .collect(),
             unreachable: unreachable
+                .into_iter()
                 .map(|node| (node.clone(), self.dead_since(node)))
                 .collect(),
             assignment: self.assignments.get(of)?.clone(),
