@@ -20,8 +20,8 @@ pub const CONTAINER: &str = "scx";
 /// can have it.
 pub const EXCLUSION_PORT: i32 = 16180;
 /// Values of [`OWNER`] on nodes where no scheduler of sked's may run: the kernel has no sched_ext, it
-/// runs a foreign scheduler, or the node is quarantined. `quarantined` is reserved: this version
-/// respects it and never sets it.
+/// runs a foreign scheduler, or the node is quarantined. sked respects `quarantined`, which
+/// somebody else sets; the quarantine of a SchedExt is in its status.
 pub const RESERVED: [&str; 3] = ["unsupported", "foreign", "quarantined"];
 
 /// The readiness gate of schedulers' pods, and its condition: the node's kernel runs this scheduler.

@@ -15,6 +15,7 @@ mod condition;
 mod event;
 mod failure;
 mod issue;
+mod node_list;
 mod node_status;
 mod pod_issue;
 mod problem;

@@ -71,6 +71,8 @@ fn a_canary_that_is_ejected_is_rolled_back_and_the_second_node_keeps_its_pod() {
         "RolloutCanary",
         "RolloutRolling",
         "RolloutComplete",
+        "CanaryNodesChosen",
+        "CanaryNodesReturned",
         "RolledBack",
     ] {
         assert!(

@@ -61,6 +61,11 @@ pub fn answer<'a>(handled: Option<&'a str>, request: &str) -> Option<Answer<'a>>
     }
 }
 
+/// Of a value of `status.handledRequest`.
+pub(crate) fn was_carried_out(handled: &str) -> bool {
+    !handled.contains(REFUSED)
+}
+
 /// Why the request that the SchedExt has now was refused, if it was.
 pub(crate) fn refusal<'a>(schedext: &SchedExt, handled: Option<&'a str>) -> Option<&'a str> {
     match answer(handled, &asked(schedext)?)? {

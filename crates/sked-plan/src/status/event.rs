@@ -1,7 +1,9 @@
 //! Events for a SchedExt, from the difference between two statuses.
 
+mod rollout;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use sked_api::{ConditionType, RolloutPhase, RolloutStatus, SchedExtStatus};
+use sked_api::{ConditionType, SchedExtStatus};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -28,17 +30,18 @@ impl EventKind {
 }
 
 /// An event when Degraded or Conflicted becomes true, changes its reason or becomes false, when the
-/// revision changes, and when a roll-out enters another phase. A SchedExt without issues causes none.
+/// revision changes, and for each step of a roll-out. A SchedExt without issues causes none.
 pub fn events(old: Option<&SchedExtStatus>, new: &SchedExtStatus) -> Vec<Event> {
     let watched = [ConditionType::Degraded, ConditionType::Conflicted];
     let conditions = watched.into_iter().filter_map(|kind| {
         let old = old.and_then(|old| find(old, kind));
         change(old, find(new, kind)?)
     });
-    let phase = old.and_then(|old| phase(old, new));
-    old.and_then(|old| new_revision(old, new))
+    let revision = old.and_then(|old| new_revision(old, new));
+    let steps = old.into_iter().flat_map(|old| rollout::events(old, new));
+    revision
         .into_iter()
-        .chain(phase)
+        .chain(steps)
         .chain(conditions)
         .collect()
 }
@@ -62,39 +65,6 @@ fn change(old: Option<&Condition>, new: &Condition) -> Option<Event> {
         kind,
         reason,
         message: new.message.clone(),
-    })
-}
-
-/// Of the phases that no condition reports by an event of its own.
-fn phase(old: &SchedExtStatus, new: &SchedExtStatus) -> Option<Event> {
-    let before = old.rollout.as_ref();
-    let rollout = new.rollout.as_ref()?;
-    let same = |before: &RolloutStatus| {
-        before.phase == rollout.phase && before.revision == rollout.revision
-    };
-    if before.is_some_and(same) {
-        return None;
-    }
-    let revision = &rollout.revision;
-    let message = match rollout.phase {
-        RolloutPhase::Canary => format!("revision {revision} runs on the canary first"),
-        RolloutPhase::Rolling if before.is_some() => {
-            match rollout.canary_nodes().next().is_none() {
-                true => format!("revision {revision} is rolled out"),
-                false => {
-                    format!("revision {revision} is rolled out to the nodes beyond the canary")
-                }
-            }
-        }
-        RolloutPhase::Complete if before.is_some() => {
-            format!("every node has revision {revision}")
-        }
-        _ => return None,
-    };
-    Some(Event {
-        kind: EventKind::Normal,
-        reason: format!("Rollout{}", rollout.phase.as_str()),
-        message,
     })
 }
 

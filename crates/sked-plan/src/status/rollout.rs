@@ -3,6 +3,7 @@
 use sked_api::{Reason, RejectedRevision, RolloutPhase, RolloutStatus, SchedExt, label};
 
 use super::issue::Issue;
+use super::node_list::node_list;
 use super::pod_issue;
 use super::progress::Progress;
 use crate::live_pod::PodState;
@@ -152,7 +153,7 @@ fn canary(rollout: &RolloutStatus) -> String {
     format!(
         "revision {} runs on the canary only ({})",
         rollout.revision,
-        listed(&nodes)
+        node_list(&nodes)
     )
 }
 
@@ -201,17 +202,8 @@ fn blocked(
         format!(
             "the roll-out waits for {}: see problems; nodes that are unreachable are passed over after \
              {} s, and so are as many that cannot begin as maxUnavailable allows",
-            listed(&nodes),
+            node_list(&nodes),
             deadline.as_secs()
         )
     })
-}
-
-fn listed(nodes: &[&str]) -> String {
-    const SHOWN: usize = 3;
-    let shown = nodes.iter().take(SHOWN).copied().collect::<Vec<_>>();
-    match nodes.len().saturating_sub(SHOWN) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
 }

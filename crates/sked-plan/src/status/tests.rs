@@ -430,6 +430,51 @@ fn events_report_each_change_once() {
 }
 
 #[test]
+fn events_report_each_step_of_a_roll_out() {
+    let calm = status_of(&settled());
+    let with = |canary: &[&str], quarantined: &[&str], request: &str| {
+        let time = "2026-01-01T00:00:00Z";
+        let one = |node: &&str| json!({"node": node, "since": time, "revision": "a", "reason": "Stall", "message": "m"});
+        let mut status = calm.clone();
+        let nodes = quarantined.iter().map(one).collect::<Vec<_>>();
+        status.quarantined = serde_json::from_value(json!(nodes)).unwrap();
+        let rollout = json!({
+            "revision": "a", "selection": "s", "phase": "Canary", "since": time,
+            "canaries": [{"wanted": canary.len(), "nodes": canary}],
+        });
+        status.rollout = Some(serde_json::from_value(rollout).unwrap());
+        status.handled_request = Some(request.to_owned());
+        status
+    };
+    let said = |old: &SchedExtStatus, new: &SchedExtStatus| -> Vec<(String, String)> {
+        let events = events(Some(old), new).into_iter();
+        events.map(|one| (one.reason, one.message)).collect()
+    };
+    let first = with(&["n1"], &[], "retry");
+    let second = with(&["n2", "n3"], &["n1", "n4", "n5", "n6"], "release n9");
+    let expected = [
+        ("RequestCarriedOut", "release n9 was carried out"),
+        ("CanaryNodesChosen", "revision a starts on n2, n3"),
+        ("CanaryNodesReturned", "not in the canary any more: n1"),
+        (
+            "NodesQuarantined",
+            "the kernel's own scheduler runs there from now on: n1, n4, n5 and 1 more",
+        ),
+    ];
+    let expected = expected.map(|(reason, message)| (reason.to_owned(), message.to_owned()));
+    assert_eq!(said(&first, &second), expected);
+    assert_eq!(said(&second, &second), []);
+    let refused = with(
+        &["n2", "n3"],
+        &[],
+        "abort - refused: nothing is being rolled out",
+    );
+    let released = said(&second, &refused);
+    assert_eq!(released.len(), 1, "{released:?}");
+    assert_eq!(released[0].0, "NodesReleased");
+}
+
+#[test]
 fn the_revision_does_not_depend_on_where_it_runs() {
     let revision = |spec| revision(&schedext("one", spec));
     let first = revision(json!({"sched": "a"}));
