@@ -17,6 +17,7 @@ use schedkit_image::info::InfoError;
 use schedkit_image::registry::{Client, RegistryError, Retry, resolve};
 use schedkit_image::signature::{self, Kept, Trusted, VerdictStore, Verified, VerifyError, waive};
 use schedkit_image::trust::{Policy, PolicyError};
+use schedkit_image::untrusted::Reader;
 use schedkit_runtime::{Driver, ImageInStore};
 
 use crate::error_text;
@@ -53,7 +54,13 @@ pub(crate) fn read_policy(
 ) -> Result<Policy, PolicyError> {
     let policy = match source {
         PolicySource::BuiltIn => Policy::built_in()?,
-        PolicySource::File(path) => Policy::read(path)?,
+        PolicySource::File(path) => {
+            let reader = match rustix::process::geteuid().is_root() {
+                true => Reader::Root,
+                false => Reader::User,
+            };
+            Policy::read(path, reader)?
+        }
     };
     for warning in policy.warnings() {
         printer.warn(format!("the trust policy's {warning}"));

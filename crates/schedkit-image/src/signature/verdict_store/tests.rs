@@ -8,6 +8,7 @@ use super::super::found::{SignatureId, SignatureSource};
 use super::super::verdict::{Accepted, Evidence, Format, Signer};
 use super::*;
 use crate::trust::{PolicyFile, Rule};
+use crate::untrusted::Reader;
 
 const OTHER_POLICY: &str = "identities:\n  - issuer: https://a.example\n    subject: b\n";
 
@@ -57,7 +58,7 @@ fn a_verdict_is_found_by_reference_or_digest_and_only_under_its_policy() {
     let store = store(&folder);
     let policy = Policy::built_in().unwrap();
     let other = PolicyFile::parse(OTHER_POLICY).unwrap();
-    let other = other.load(Path::new("")).unwrap();
+    let other = other.load(Path::new(""), Reader::User).unwrap();
     let tag = reference("a.example/team/one:1.0");
     assert_eq!(store.find(&tag, &policy).unwrap(), None);
     store
