@@ -10,6 +10,7 @@
 
 mod atomic_file;
 mod boot_failure;
+mod boot_selection;
 mod boot_time;
 mod cmd;
 mod completion;
