@@ -11,7 +11,7 @@ use schedkit_runtime::containerd::LogToWrite;
 
 use crate::cmd;
 use crate::completion;
-use crate::enabled::EnabledScheduler;
+use crate::enabled::{self, EnabledScheduler};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::{Printer, log, usage};
@@ -62,7 +62,10 @@ fn request(args: Args) -> anyhow::Result<Request> {
         None => None,
     };
     let kept = enabled.as_ref().map(|enabled| &enabled.environment);
-    let environment = Environment::of_this_process(kept.unwrap_or(&BTreeMap::new()))?;
+    let mut environment = Environment::of_this_process(kept.unwrap_or(&BTreeMap::new()))?;
+    // Only root can read what is enabled, and only root's verdicts are for the boot.
+    let pinned = enabled::pinned_digests(&HostRoot::system()).unwrap_or_default();
+    environment.verdicts = environment.verdicts.map(|store| store.sparing(pinned));
     let file = ConfigFile::load(args.config(), environment.config.as_deref())?;
     Ok(Request::new(args, environment, file, enabled)?)
 }

@@ -131,6 +131,7 @@ impl<D: Driver> ImageCheck<'_, D> {
         printer: &mut Printer,
     ) -> anyhow::Result<Trusted> {
         let (pinned, result) = verify(&self.wanted(), policy, self.registry).await?;
+        forget_refused(self.verdicts, &pinned, policy, &result, printer);
         match (result, self.trust.waiver) {
             (Ok(verified), _) => {
                 self.keep(&verified, policy, printer);
@@ -143,14 +144,11 @@ impl<D: Driver> ImageCheck<'_, D> {
                 ));
                 Ok(waive(pinned, waiver).into())
             }
-            (Err(error), None) if error.is_refusal() => {
-                self.forget(&pinned, policy, printer);
-                Err(UntrustedImage {
-                    image: pinned.to_string(),
-                    reason: error_text::one_line(&error),
-                }
-                .into())
+            (Err(error), None) if error.is_refusal() => Err(UntrustedImage {
+                image: pinned.to_string(),
+                reason: error_text::one_line(&error),
             }
+            .into()),
             (Err(error), None) => Err(error.into()),
         }
     }
@@ -203,16 +201,26 @@ impl<D: Driver> ImageCheck<'_, D> {
         }
     }
 
-    fn forget(&self, image: &PinnedRef, policy: &Policy, printer: &mut Printer) {
-        let forgotten = self.verdicts.map(|store| store.forget(image, policy));
-        if let Some(Err(error)) = forgotten {
-            printer.warn(error_text::one_line(&error));
-        }
-    }
-
     fn wanted(&self) -> ImageRef {
         let pinned = self.pin.cloned().map(ImageRef::from);
         pinned.unwrap_or_else(|| self.reference.clone())
+    }
+}
+
+/// A refusal ends the verdicts that were kept about the image, whoever asked and whether or not it is
+/// waived.
+pub(crate) fn forget_refused(
+    verdicts: Option<&VerdictStore>,
+    image: &PinnedRef,
+    policy: &Policy,
+    result: &Result<Verified, VerifyError>,
+    printer: &mut Printer,
+) {
+    let refused = result.as_ref().is_err_and(VerifyError::is_refusal);
+    let forgotten = verdicts.filter(|_| refused);
+    let forgotten = forgotten.map(|store| store.forget(image, policy));
+    if let Some(Err(error)) = forgotten {
+        printer.warn(error_text::one_line(&error));
     }
 }
 
