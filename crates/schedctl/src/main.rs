@@ -12,6 +12,7 @@ mod atomic_file;
 mod boot_failure;
 mod boot_selection;
 mod boot_time;
+mod boot_unit;
 mod cmd;
 mod completion;
 mod confirmation;

@@ -9,6 +9,7 @@ use schedctl_args::args::{Args, Command, Complete, Format};
 use schedkit_host::HostRoot;
 use schedkit_runtime::containerd::LogToWrite;
 
+use crate::boot_unit::BootUnit;
 use crate::cmd;
 use crate::completion;
 use crate::enabled::{self, EnabledScheduler};
@@ -17,7 +18,8 @@ use crate::interrupt::Interrupt;
 use crate::output::{Printer, log, usage};
 use crate::request::Request;
 use crate::settings::config_file::ConfigFile;
-use crate::settings::environment::Environment;
+use crate::settings::environment::{Environment, notify_socket};
+use crate::state_dir::StateDir;
 
 pub(crate) fn run(argv: &[OsString]) -> Exit {
     // Without settings: the output of a scheduler must be read whatever they say.
@@ -57,14 +59,24 @@ fn complete(asked: &Complete, printer: &mut Printer) -> Exit {
 }
 
 fn request(args: Args) -> anyhow::Result<Request> {
+    let name = args.enabled().map(str::to_owned);
+    let outcome = resolve(args);
+    if let (Some(name), Err(error)) = (name, &outcome) {
+        BootUnit::enabled(&name, notify_socket(), StateDir::system()).failed(error);
+    }
+    outcome
+}
+
+fn resolve(args: Args) -> anyhow::Result<Request> {
+    let root = HostRoot::system();
     let enabled = match args.enabled() {
-        Some(name) => EnabledScheduler::read(&HostRoot::system(), name)?,
+        Some(name) => EnabledScheduler::read(&root, name)?,
         None => None,
     };
     let kept = enabled.as_ref().map(|enabled| &enabled.environment);
     let mut environment = Environment::of_this_process(kept.unwrap_or(&BTreeMap::new()))?;
     // Only root can read what is enabled, and only root's verdicts are for the boot.
-    let pinned = enabled::pinned_digests(&HostRoot::system()).unwrap_or_default();
+    let pinned = enabled::pinned_digests(&root).unwrap_or_default();
     environment.verdicts = environment.verdicts.map(|store| store.sparing(pinned));
     let file = ConfigFile::load(args.config(), environment.config.as_deref())?;
     Ok(Request::new(args, environment, file, enabled)?)

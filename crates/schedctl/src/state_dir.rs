@@ -87,6 +87,12 @@ impl StateDir {
         self.boot_id.as_deref()
     }
 
+    /// Whether something that was saved is of this boot. If either is unknown, it counts as such.
+    pub(crate) fn is_this_boot(&self, boot_id: Option<&str>) -> bool {
+        let ids = boot_id.zip(self.boot_id());
+        ids.is_none_or(|(then, now)| then == now)
+    }
+
     #[cfg(test)]
     pub(crate) fn of_boot(self, boot_id: &str) -> Self {
         let boot_id = Some(boot_id.to_owned());

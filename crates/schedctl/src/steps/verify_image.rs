@@ -92,8 +92,19 @@ impl<D: Driver> ImageCheck<'_, D> {
         printer: &mut Printer,
     ) -> anyhow::Result<Trusted> {
         let policy = read_policy(&self.trust.policy, printer)?;
+        self.require_trust_by(&policy, pull, check_needs, printer)
+            .await
+    }
+
+    pub(crate) async fn require_trust_by(
+        &self,
+        policy: &Policy,
+        pull: PullPolicy,
+        check_needs: impl AsyncFn(Needs<'_>) -> anyhow::Result<()>,
+        printer: &mut Printer,
+    ) -> anyhow::Result<Trusted> {
         if pull != PullPolicy::Always
-            && let Some((trusted, stored)) = self.offline(pull, &policy, printer).await?
+            && let Some((trusted, stored)) = self.offline(pull, policy, printer).await?
         {
             check_needs(Needs::OfStoredImage(&stored)).await?;
             return Ok(trusted);
@@ -107,13 +118,13 @@ impl<D: Driver> ImageCheck<'_, D> {
         }
         let asked = async {
             check_needs(Needs::OfImage(&self.wanted())).await?;
-            self.ask(&policy, printer).await
+            self.ask(policy, printer).await
         };
         let error = match asked.await {
             Err(error) if is_unreachable(&error) => error,
             outcome => return outcome,
         };
-        let offline = self.offline(PullPolicy::Never, &policy, printer).await?;
+        let offline = self.offline(PullPolicy::Never, policy, printer).await?;
         let Some((trusted, stored)) = offline else {
             return Err(error);
         };
