@@ -48,7 +48,8 @@ pub(crate) fn require_active(unit: &str, shown: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     let failure = match property(shown, "ConditionResult") {
-        Some("no") => UnitFailure::because(unit, SKIPPED, shown),
+        // No process of this start has an exit code.
+        Some("no") => UnitFailure::because(unit, SKIPPED, ""),
         _ => UnitFailure::parse(unit, shown).unwrap_or_else(|| {
             let reason = format!("its state is {active}");
             UnitFailure::because(unit, &reason, shown)
@@ -97,7 +98,10 @@ mod tests {
     fn only_an_active_unit_runs() {
         assert!(require_active("u", "ActiveState=active\n").is_ok());
         for (shown, expected) in [
-            ("ActiveState=inactive\nConditionResult=no\n", "skipped it"),
+            (
+                "ActiveState=inactive\nConditionResult=no\nExecMainStatus=5\n",
+                "skipped it",
+            ),
             (
                 "ActiveState=activating\nConditionResult=yes\nStatusText=x\n",
                 "did not start: x;",
@@ -108,8 +112,10 @@ mod tests {
             ),
             ("ActiveState=\n", "whether it runs is unknown"),
         ] {
-            let error = require_active("u", shown).unwrap_err().to_string();
-            assert!(error.contains(expected), "{error}");
+            let error = require_active("u", shown).unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
+            let failure = error.downcast_ref::<UnitFailure>();
+            assert!(failure.is_none_or(|failure| failure.exit == Exit::Failure));
         }
     }
 }

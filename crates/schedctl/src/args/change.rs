@@ -169,7 +169,7 @@ Examples:
   schedctl run scx_lavd
   schedctl run scx_lavd --version 1.0.21 -- --performance
   schedctl run scx_bpfland --trial 10m
-  schedctl run registry.example/scx_mine:1.0 --trust-policy ./policy.yaml
+  schedctl run registry.example/scx_mine:1.0 --trust-policy /etc/schedctl/mine.yaml
   schedctl run scx_lavd --dry-run";
 
 pub(super) const SWITCH: &str = "\

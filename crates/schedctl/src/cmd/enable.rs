@@ -26,7 +26,6 @@ use crate::settings::Settings;
 use crate::state_dir::StateDir;
 use crate::steps::find_image::{Target, find_target};
 use crate::steps::pull_image::pull_image;
-use crate::steps::take_lock::take_lock;
 use crate::steps::verify_image::ImageCheck;
 use crate::systemctl;
 use crate::systemd_unit::{self, ADMIN_UNITS, PACKAGED_UNITS, TEMPLATE};
@@ -63,13 +62,12 @@ pub(super) async fn enable(
     let name = &request.image.name_or_reference;
     let unit = systemd_unit::instance(name);
     let state = StateDir::system();
-    let lock = take_lock(&state).await?;
+    let lock = state.lock_boot_selection().await?;
     // What is enabled is enabled completely.
     let _hold = interrupt.hold();
     let changed = EnabledScheduler::read(root, name).ok().flatten() != Some(kept.clone());
     let others = select(&unit, &kept, root, printer).await?;
     let _ = BootFailure::delete(&state);
-    // The unit takes it, too.
     drop(lock);
     let left =
         format!("{unit} is enabled, and systemd has not been told: `systemctl daemon-reload`");
@@ -97,7 +95,7 @@ pub(super) async fn disable(
         require_systemd(root)?;
     }
     let state = StateDir::system();
-    let lock = take_lock(&state).await?;
+    let lock = state.lock_boot_selection().await?;
     let _hold = interrupt.hold();
     let disabled = disable_all(root).await?;
     let _ = BootFailure::delete(&state);
