@@ -59,7 +59,7 @@ impl BootUnit {
         }
     }
 
-    /// The scheduler ended unasked.
+    /// The scheduler ended unasked, or could not be started.
     pub(crate) fn ended(&self, reason: &str) {
         self.service_manager.failed(reason);
         if let Some(Enabled { scheduler, state }) = &self.enabled {

@@ -28,7 +28,12 @@ pub(crate) fn run(argv: &[OsString]) -> Exit {
     }
     let args = match Args::try_parse_from(argv) {
         Ok(args) => args,
-        Err(error) => return usage::print(&error, argv),
+        Err(error) => {
+            if let (Some(unit), true) = (enabled_unit(argv), error.use_stderr()) {
+                unit.ended(&usage::message(&error));
+            }
+            return usage::print(&error, argv);
+        }
     };
     let mut printer = Printer::new(args.output());
     if let Command::Complete(asked) = &args.command {
@@ -37,6 +42,18 @@ pub(crate) fn run(argv: &[OsString]) -> Exit {
     request(args)
         .and_then(|request| perform(&request, &mut printer))
         .unwrap_or_else(|error| printer.error(&error))
+}
+
+/// The unit that an administrator has edited, from arguments that cannot be parsed.
+fn enabled_unit(argv: &[OsString]) -> Option<BootUnit> {
+    let ours = argv.iter().take_while(|arg| *arg != "--");
+    let after = ours.skip_while(|arg| *arg != "--enabled");
+    let mut values = after.filter_map(|arg| arg.to_str().filter(|arg| !arg.starts_with('-')));
+    Some(unit(values.next()?))
+}
+
+fn unit(name: &str) -> BootUnit {
+    BootUnit::enabled(name, notify_socket(), StateDir::system())
 }
 
 fn write(log: &LogToWrite) -> Exit {
@@ -62,7 +79,7 @@ fn request(args: Args) -> anyhow::Result<Request> {
     let name = args.enabled().map(str::to_owned);
     let outcome = resolve(args);
     if let (Some(name), Err(error)) = (name, &outcome) {
-        BootUnit::enabled(&name, notify_socket(), StateDir::system()).failed(error);
+        unit(&name).failed(error);
     }
     outcome
 }

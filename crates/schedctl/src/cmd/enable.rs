@@ -227,7 +227,7 @@ async fn start(unit: &str, others: &[String], changed: bool) -> anyhow::Result<(
     let verb = if changed { "restart" } else { "start" };
     match systemctl::ask(verb, &unit_only).await {
         Ok(()) => {
-            // Also if it has skipped the unit, or if the scheduler has ended since.
+            // It succeeds as well if systemd skips the unit, and the scheduler may have ended since.
             let shown = systemctl::show(unit, unit_failure::PROPERTIES).await;
             unit_failure::require_active(unit, &shown.unwrap_or_default())
         }

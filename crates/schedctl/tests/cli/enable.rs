@@ -314,6 +314,12 @@ fn status_has_the_reason_when_the_unit_fails_early() {
     );
     let status = machine.run("status");
     assert!(status.err.contains(reason), "{}", status.err);
+    // An edited unit.
+    machine.expect(1, "run --attach --enabled scx_two --bogus");
+    let failure = machine.failure().unwrap();
+    assert_eq!(failure["scheduler"], "scx_two");
+    let reason = failure["reason"].as_str().unwrap();
+    assert!(reason.contains("unexpected argument '--bogus'"), "{reason}");
 }
 
 #[test]
