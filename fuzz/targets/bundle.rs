@@ -13,6 +13,7 @@ use schedkit_image::hash::sha256;
 use schedkit_image::registry::{Descriptor, Document, Problem, Registry, RegistryError};
 use schedkit_image::signature::verify;
 use schedkit_image::trust::{Policy, PolicyFile};
+use schedkit_image::untrusted::Reader;
 use serde::Deserialize;
 use tokio::runtime::Runtime;
 
@@ -27,7 +28,7 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
         "identities:\n  - issuer: {ISSUER}\n    subjectRegExp: '{SUBJECT}'\ntrustedRoot: {ROOT}\n"
     );
     let file = PolicyFile::parse(&text).expect("a valid policy");
-    file.load("/".as_ref()).expect("a readable root")
+    file.load("/".as_ref(), Reader::User).expect("a readable root")
 });
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {

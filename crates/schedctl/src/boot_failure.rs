@@ -1,6 +1,6 @@
 //! Why the scheduler that is enabled at boot does not run, for `schedctl status`. The unit's
 //! `run --attach` writes it when it fails, and deletes it once the kernel has attached the
-//! scheduler; `disable` deletes it, too.
+//! scheduler; `enable` and `disable` delete it, too. One of another boot counts for nothing.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,11 +15,15 @@ pub(crate) struct BootFailure {
     /// In one printable line.
     pub(crate) reason: String,
     pub(crate) at: Timestamp,
+    /// `None` if it is unknown.
+    #[serde(default)]
+    pub(crate) boot_id: Option<String>,
 }
 
 impl BootFailure {
     pub(crate) fn read(state: &StateDir) -> Result<Option<Self>, StateError> {
-        state.load(FILE)
+        let failure: Option<Self> = state.load(FILE)?;
+        Ok(failure.filter(|failure| state.is_this_boot(failure.boot_id.as_deref())))
     }
 
     pub(crate) fn save(&self, state: &StateDir) -> Result<(), StateError> {
@@ -36,6 +40,7 @@ impl BootFailure {
             scheduler,
             reason,
             at,
+            boot_id: _,
         } = self;
         let reason = schedkit_core::sanitize::printable(reason);
         format!(
@@ -58,6 +63,7 @@ mod tests {
             scheduler: "scx_a".to_owned(),
             reason: "no\u{1b}[2J\nregistry".to_owned(),
             at: "2026-01-02T03:04:05.6Z".parse().unwrap(),
+            boot_id: Some("one".to_owned()),
         };
         failure.save(&state).unwrap();
         let read = BootFailure::read(&state).unwrap().unwrap();
@@ -66,6 +72,9 @@ mod tests {
             warning.contains("failed at 2026-01-02T03:04:05Z: no�[2J registry;"),
             "{warning}"
         );
+        let of_boot = |id: &str| BootFailure::read(&state.clone().of_boot(id)).unwrap();
+        assert_eq!(of_boot("one"), Some(failure));
+        assert_eq!(of_boot("two"), None);
         BootFailure::delete(&state).unwrap();
         assert_eq!(BootFailure::read(&state).unwrap(), None);
     }

@@ -23,7 +23,8 @@
 //! ```
 //!
 //! A refusal is exit code 5, or 3 where the table has it. An image is the requested one if its
-//! reference is, or if the request names the digest that runs.
+//! reference is, or if the request names the digest that runs. What was enabled is requested by its
+//! digest.
 
 use std::time::Duration;
 
@@ -237,8 +238,12 @@ fn difference(
         return Some(Difference::Variant(older));
     }
     if !is_requested_image(running, &desired.reference) {
-        let image = record.requested.as_ref();
-        let image = image.unwrap_or(&running.container.image);
+        let recorded = match desired.reference.digest() {
+            // The name may be the same.
+            Some(_) => record.image.as_ref(),
+            None => record.requested.as_ref(),
+        };
+        let image = recorded.unwrap_or(&running.container.image);
         return Some(Difference::Variant(format!("the image {image}")));
     }
     if desired.waiver.is_none() {

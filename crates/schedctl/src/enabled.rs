@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use schedkit_core::{ImageRef, PinnedRef};
+use schedkit_core::{Digest, ImageRef, PinnedRef};
 use schedkit_host::HostRoot;
 use schedkit_image::untrusted::{self, ReadError};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 use crate::atomic_file;
 use crate::systemd_unit;
 
-const FOLDER: &str = "/etc/schedctl/enabled";
+pub(crate) const FOLDER: &str = "/etc/schedctl/enabled";
+const SUFFIX: &str = ".json";
 const MAX_BYTES: usize = 64 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +65,19 @@ pub(crate) enum EnabledError {
 impl EnabledScheduler {
     /// What was kept for this name or reference, if anything.
     pub(crate) fn read(root: &HostRoot, image: &str) -> Result<Option<Self>, EnabledError> {
-        let path = root.path(&file(&systemd_unit::instance(image)));
+        Self::read_file(root, &root.path(&file(&systemd_unit::instance(image))))
+    }
+
+    /// What was kept for any unit. Fails if a file cannot be used.
+    pub(crate) fn read_all(root: &HostRoot) -> Result<Vec<Self>, EnabledError> {
         let folder = root.path(FOLDER);
+        let files = files(root).map_err(|error| unreadable(folder, error.into()))?;
+        let read = |path: &PathBuf| Self::read_file(root, path).transpose();
+        files.iter().filter_map(read).collect()
+    }
+
+    fn read_file(root: &HostRoot, path: &Path) -> Result<Option<Self>, EnabledError> {
+        let (path, folder) = (path.to_owned(), root.path(FOLDER));
         let owner = match fs::metadata(&path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -156,6 +168,30 @@ pub(crate) fn delete(root: &HostRoot, unit: &str) -> Result<(), EnabledError> {
     }
 }
 
+/// The images that units start. Fails if one of them is not known.
+pub(crate) fn pinned_digests(root: &HostRoot) -> Result<Vec<Digest>, EnabledError> {
+    let all = EnabledScheduler::read_all(root)?.into_iter();
+    Ok(all.map(|enabled| enabled.image.digest().clone()).collect())
+}
+
+/// The files of all units.
+pub(crate) fn files(root: &HostRoot) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(root.path(FOLDER)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths: Vec<PathBuf> = paths.collect::<io::Result<_>>()?;
+    paths.retain(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let unit = name.and_then(|name| name.strip_suffix(SUFFIX));
+        unit.is_some_and(systemd_unit::is_instance)
+    });
+    paths.sort();
+    Ok(paths)
+}
+
 /// Leaves out proxies with a password, and returns their names.
 pub(crate) fn without_secrets(
     mut environment: BTreeMap<String, String>,
@@ -173,7 +209,7 @@ pub(crate) fn without_secrets(
 }
 
 fn file(unit: &str) -> String {
-    format!("{FOLDER}/{unit}.json")
+    format!("{FOLDER}/{unit}{SUFFIX}")
 }
 
 fn unreadable(path: PathBuf, source: ReadError) -> EnabledError {
@@ -211,9 +247,12 @@ mod tests {
         assert_eq!(read().unwrap(), Some(enabled()));
         let files = fs::read_dir(root.path(FOLDER)).unwrap();
         assert_eq!(files.count(), 1);
+        fs::write(root.path(FOLDER).join("notes.json"), "").unwrap();
+        assert_eq!(EnabledScheduler::read_all(&root).unwrap(), [enabled()]);
         delete(&root, &unit).unwrap();
         delete(&root, &unit).unwrap();
         assert_eq!(read().unwrap(), None);
+        assert!(EnabledScheduler::read_all(&root).unwrap().is_empty());
     }
 
     #[test]
@@ -229,6 +268,7 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, "{").unwrap();
         assert!(matches!(read(), EnabledError::Invalid(_)));
+        assert!(EnabledScheduler::read_all(&root).is_err());
         fs::write(&path, "x".repeat(MAX_BYTES + 1)).unwrap();
         assert!(matches!(read(), EnabledError::Unreadable { .. }));
     }

@@ -10,7 +10,9 @@
 
 mod atomic_file;
 mod boot_failure;
+mod boot_selection;
 mod boot_time;
+mod boot_unit;
 mod cmd;
 mod completion;
 mod confirmation;

@@ -343,6 +343,11 @@ mod tests {
                 .is_none()
         );
 
+        // The waiver is for the image that was enabled.
+        let other = start(&format!("{unit} --version 2.0"), Some(enabled(true)));
+        assert!(other.image.enabled.is_none());
+        assert_eq!(other.image.trust.waiver, None);
+
         let edited = format!("{unit} --pull never -- --slow");
         let edited = start(&edited, Some(enabled(false)));
         assert_eq!(edited.args, ["--slow"]);

@@ -9,15 +9,17 @@ use schedctl_args::args::{Args, Command, Complete, Format};
 use schedkit_host::HostRoot;
 use schedkit_runtime::containerd::LogToWrite;
 
+use crate::boot_unit::BootUnit;
 use crate::cmd;
 use crate::completion;
-use crate::enabled::EnabledScheduler;
+use crate::enabled::{self, EnabledScheduler};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::{Printer, log, usage};
 use crate::request::Request;
 use crate::settings::config_file::ConfigFile;
-use crate::settings::environment::Environment;
+use crate::settings::environment::{Environment, notify_socket};
+use crate::state_dir::StateDir;
 
 pub(crate) fn run(argv: &[OsString]) -> Exit {
     // Without settings: the output of a scheduler must be read whatever they say.
@@ -26,7 +28,12 @@ pub(crate) fn run(argv: &[OsString]) -> Exit {
     }
     let args = match Args::try_parse_from(argv) {
         Ok(args) => args,
-        Err(error) => return usage::print(&error, argv),
+        Err(error) => {
+            if let (Some(unit), true) = (enabled_unit(argv), error.use_stderr()) {
+                unit.ended(&usage::message(&error));
+            }
+            return usage::print(&error, argv);
+        }
     };
     let mut printer = Printer::new(args.output());
     if let Command::Complete(asked) = &args.command {
@@ -35,6 +42,18 @@ pub(crate) fn run(argv: &[OsString]) -> Exit {
     request(args)
         .and_then(|request| perform(&request, &mut printer))
         .unwrap_or_else(|error| printer.error(&error))
+}
+
+/// The unit that an administrator has edited, from arguments that cannot be parsed.
+fn enabled_unit(argv: &[OsString]) -> Option<BootUnit> {
+    let ours = argv.iter().take_while(|arg| *arg != "--");
+    let after = ours.skip_while(|arg| *arg != "--enabled");
+    let mut values = after.filter_map(|arg| arg.to_str().filter(|arg| !arg.starts_with('-')));
+    Some(unit(values.next()?))
+}
+
+fn unit(name: &str) -> BootUnit {
+    BootUnit::enabled(name, notify_socket(), StateDir::system())
 }
 
 fn write(log: &LogToWrite) -> Exit {
@@ -57,12 +76,25 @@ fn complete(asked: &Complete, printer: &mut Printer) -> Exit {
 }
 
 fn request(args: Args) -> anyhow::Result<Request> {
+    let name = args.enabled().map(str::to_owned);
+    let outcome = resolve(args);
+    if let (Some(name), Err(error)) = (name, &outcome) {
+        unit(&name).failed(error);
+    }
+    outcome
+}
+
+fn resolve(args: Args) -> anyhow::Result<Request> {
+    let root = HostRoot::system();
     let enabled = match args.enabled() {
-        Some(name) => EnabledScheduler::read(&HostRoot::system(), name)?,
+        Some(name) => EnabledScheduler::read(&root, name)?,
         None => None,
     };
     let kept = enabled.as_ref().map(|enabled| &enabled.environment);
-    let environment = Environment::of_this_process(kept.unwrap_or(&BTreeMap::new()))?;
+    let mut environment = Environment::of_this_process(kept.unwrap_or(&BTreeMap::new()))?;
+    // Only root can read what is enabled, and only root's verdicts are for the boot.
+    let pinned = enabled::pinned_digests(&root).unwrap_or_default();
+    environment.verdicts = environment.verdicts.map(|store| store.sparing(pinned));
     let file = ConfigFile::load(args.config(), environment.config.as_deref())?;
     Ok(Request::new(args, environment, file, enabled)?)
 }

@@ -1,5 +1,5 @@
-//! The directory for what must outlive a run but not a reboot: a lock, the trial, and whether a
-//! trial's guard runs. `/run` may outlive a reboot, so its files know their boot.
+//! The directory for what must outlive a run but not a reboot: locks, the trial, and whether a trial's
+//! guard runs. `/run` may outlive a reboot, so its files know their boot.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -18,6 +18,7 @@ use crate::atomic_file;
 
 const LOCK: &str = "lock";
 const GUARD: &str = "guard";
+const BOOT_SELECTION: &str = "boot-selection";
 /// Longer than a guard takes for one attempt to go back.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(180);
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
@@ -87,6 +88,12 @@ impl StateDir {
         self.boot_id.as_deref()
     }
 
+    /// Whether something that was saved is of this boot. If either is unknown, it counts as such.
+    pub(crate) fn is_this_boot(&self, boot_id: Option<&str>) -> bool {
+        let ids = boot_id.zip(self.boot_id());
+        ids.is_none_or(|(then, now)| then == now)
+    }
+
     #[cfg(test)]
     pub(crate) fn of_boot(self, boot_id: &str) -> Self {
         let boot_id = Some(boot_id.to_owned());
@@ -95,16 +102,14 @@ impl StateDir {
 
     /// Held while something is changed; waits for other schedctl processes.
     pub(crate) async fn lock(&self) -> Result<Lock, StateError> {
-        let end = Instant::now() + LOCK_TIMEOUT;
-        loop {
-            if let Some(lock) = self.try_lock()? {
-                return Ok(lock);
-            }
-            if Instant::now() >= end {
-                return Err(StateError::Busy);
-            }
-            sleep(RETRY_INTERVAL).await;
-        }
+        until_free(|| self.try_lock()).await
+    }
+
+    /// Held while it is changed what starts at boot. It is another lock, so that nobody waits for a
+    /// scheduler to be attached in order to disable it.
+    pub(crate) async fn lock_boot_selection(&self) -> Result<Lock, StateError> {
+        let operation = FlockOperation::NonBlockingLockExclusive;
+        until_free(|| self.flock(BOOT_SELECTION, operation)).await
     }
 
     /// `None` if another process holds the lock.
@@ -214,6 +219,21 @@ impl StateDir {
     }
 }
 
+async fn until_free(
+    try_lock: impl Fn() -> Result<Option<Lock>, StateError>,
+) -> Result<Lock, StateError> {
+    let end = Instant::now() + LOCK_TIMEOUT;
+    loop {
+        if let Some(lock) = try_lock()? {
+            return Ok(lock);
+        }
+        if Instant::now() >= end {
+            return Err(StateError::Busy);
+        }
+        sleep(RETRY_INTERVAL).await;
+    }
+}
+
 fn io_error(path: &Path, source: io::Error) -> StateError {
     let path = path.to_owned();
     if source.kind() == ErrorKind::PermissionDenied {
@@ -233,8 +253,14 @@ mod tests {
         let state = StateDir::at(folder.path().join("state"));
         let first = state.lock().await.unwrap();
         assert!(matches!(state.lock().await, Err(StateError::Busy)));
-        drop(first);
+        let selection = state.lock_boot_selection().await.unwrap();
+        assert!(matches!(
+            state.lock_boot_selection().await,
+            Err(StateError::Busy)
+        ));
+        drop((first, selection));
         state.lock().await.unwrap();
+        state.lock_boot_selection().await.unwrap();
     }
 
     #[test]

@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use crate::container::repository_name;
 use crate::drivers::open;
+use crate::enabled;
 use crate::inventory::{READ_TIMEOUT, is_not_installed};
 use crate::pull_record::PullRecord;
 use crate::runtimes::Endpoint;
@@ -109,6 +110,8 @@ struct Known {
     catalog: Vec<Repository>,
     /// The units that start schedulers at boot, as text.
     enabled: String,
+    /// What `schedctl enable` has pinned them to.
+    pinned: Vec<Digest>,
 }
 
 impl Known {
@@ -121,6 +124,8 @@ impl Known {
                 .map(|(_, image)| image.repository().clone())
                 .collect(),
             enabled: enabled_units(root),
+            // `prune` has refused already if they cannot be read.
+            pinned: enabled::pinned_digests(root).unwrap_or_default(),
         }
     }
 
@@ -142,7 +147,7 @@ impl Known {
         }
         let enabled = digests
             .iter()
-            .any(|digest| self.enabled.contains(&digest.hex()))
+            .any(|digest| self.pinned.contains(digest) || self.enabled.contains(&digest.hex()))
             || entry.names.iter().any(|name| self.is_enabled(name));
         Some(RuntimeImage {
             runtime,
@@ -212,6 +217,7 @@ mod tests {
             record: PullRecord::new(&Cache::Folder(folder.path().to_owned())),
             catalog: vec!["a.example/one".parse().unwrap()],
             enabled: String::new(),
+            pinned: Vec::new(),
         };
         let removed = |known: &Known, entry: ImageEntry| {
             let image = known.image(Runtime::Podman, entry);
@@ -234,6 +240,9 @@ mod tests {
         };
         assert_eq!(removed(&known, used), Some(false));
         known.enabled = format!("ExecStart=schedctl run a.example/two@{digest}");
+        assert_eq!(removed(&known, other()), Some(false));
+        known.enabled.clear();
+        known.pinned = vec![digest.parse().unwrap()];
         assert_eq!(removed(&known, other()), Some(false));
     }
 }

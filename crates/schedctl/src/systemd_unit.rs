@@ -117,6 +117,14 @@ mod tests {
         }
     }
 
+    /// What is pinned needs no registry, and a network that never comes would hold up the boot.
+    #[test]
+    fn the_unit_does_not_wait_for_a_network() {
+        let settings = UNIT.lines().filter(|line| !line.starts_with('#'));
+        let network: Vec<&str> = settings.filter(|line| line.contains("network")).collect();
+        assert!(network.is_empty(), "{network:?}");
+    }
+
     #[test]
     fn the_unit_starts_this_program() {
         let unit = unit("/opt/schedctl");

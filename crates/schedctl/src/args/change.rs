@@ -169,7 +169,7 @@ Examples:
   schedctl run scx_lavd
   schedctl run scx_lavd --version 1.0.21 -- --performance
   schedctl run scx_bpfland --trial 10m
-  schedctl run registry.example/scx_mine:1.0 --trust-policy ./policy.yaml
+  schedctl run registry.example/scx_mine:1.0 --trust-policy /etc/schedctl/mine.yaml
   schedctl run scx_lavd --dry-run";
 
 pub(super) const SWITCH: &str = "\
@@ -233,14 +233,15 @@ pub(super) const ENABLE: &str = "\
 Verifies and pulls the image, and pins its digest: at boot that image starts, without a registry.
 To take a newer one, run `enable` again. Version, arguments and the settings of this run (driver,
 socket, trust policy, proxies, credential file, --allow-unsigned) are kept in /etc/schedctl/enabled.
-Needs systemd. One scheduler is enabled at a time: enabling one disables the others.
+Needs systemd. One scheduler is enabled at a time: enabling one disables the others. If `enable`
+fails, what was enabled before stays enabled.
 
 Exit codes:
   0  it is enabled; with --now also: the kernel runs it
   1  failure
   3  the trust policy refuses the image
   4  with --now: the kernel did not attach it, or ejected it
-  5  with --now: another scheduler is running
+  5  with --now: another scheduler is running, or this one from another image
 
 Examples:
   schedctl enable scx_lavd --now

@@ -1,7 +1,7 @@
 //! `schedctl enable` and `schedctl disable`: which scheduler starts at boot. The image is verified
 //! and pulled here, so that systemd's `schedctl run --enabled` needs no registry.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -13,8 +13,10 @@ use schedkit_runtime::Launch;
 
 use crate::atomic_file;
 use crate::boot_failure::BootFailure;
+use crate::boot_selection::{self, BootSelection};
 use crate::drivers::open;
 use crate::enabled::{self, EnabledScheduler, without_secrets};
+use crate::error_text;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::{Printer, enable::EnableResult};
@@ -26,8 +28,8 @@ use crate::steps::find_image::{Target, find_target};
 use crate::steps::pull_image::pull_image;
 use crate::steps::verify_image::ImageCheck;
 use crate::systemctl;
-use crate::systemd_unit::{self, ADMIN_UNITS, PACKAGED_UNITS, TEMPLATE, WANTS_DIR};
-use crate::unit_failure::UnitFailure;
+use crate::systemd_unit::{self, ADMIN_UNITS, PACKAGED_UNITS, TEMPLATE};
+use crate::unit_failure::{self, UnitFailure};
 
 pub(super) async fn enable(
     request: &EnableRequest,
@@ -59,25 +61,14 @@ pub(super) async fn enable(
     )?;
     let name = &request.image.name_or_reference;
     let unit = systemd_unit::instance(name);
+    let state = StateDir::system();
+    let lock = state.lock_boot_selection().await?;
     // What is enabled is enabled completely.
     let _hold = interrupt.hold();
-    let before = EnabledScheduler::read(root, name).ok().flatten();
-    let changed = before.as_ref() != Some(&kept);
-    if let Some(edited) = install_unit(root)? {
-        printer.warn(edited);
-    }
-    kept.save(root, &unit)?;
-    let others = match enable_only(&unit, root).await {
-        Ok(others) => others,
-        Err(error) => {
-            // It is not enabled.
-            match before {
-                Some(before) => before.save(root, &unit)?,
-                None => enabled::delete(root, &unit)?,
-            }
-            return Err(error);
-        }
-    };
+    let changed = EnabledScheduler::read(root, name).ok().flatten() != Some(kept.clone());
+    let others = select(&unit, &kept, root, printer).await?;
+    let _ = BootFailure::delete(&state);
+    drop(lock);
     let left =
         format!("{unit} is enabled, and systemd has not been told: `systemctl daemon-reload`");
     systemctl::unless_interrupted(interrupt, left, reload(root)).await?;
@@ -103,8 +94,12 @@ pub(super) async fn disable(
     if now {
         require_systemd(root)?;
     }
+    let state = StateDir::system();
+    let lock = state.lock_boot_selection().await?;
     let _hold = interrupt.hold();
     let disabled = disable_all(root).await?;
+    let _ = BootFailure::delete(&state);
+    drop(lock);
     let left = "nothing is enabled, and systemd has not been told: `systemctl daemon-reload`";
     systemctl::unless_interrupted(interrupt, left.to_owned(), reload(root)).await?;
     if now && !disabled.is_empty() {
@@ -112,7 +107,6 @@ pub(super) async fn disable(
         let stopping = systemctl::ask("stop", &disabled);
         systemctl::unless_interrupted(interrupt, left.to_owned(), stopping).await?;
     }
-    let _ = BootFailure::delete(&StateDir::system());
     printer.print(&EnableResult::disabled(disabled, now))?;
     Ok(Exit::Ok)
 }
@@ -160,21 +154,54 @@ fn environment(
     kept
 }
 
+/// Enables a unit in place of all others, or leaves enabled what was. Returns the others.
+async fn select(
+    unit: &str,
+    kept: &EnabledScheduler,
+    root: &HostRoot,
+    printer: &mut Printer,
+) -> anyhow::Result<Vec<String>> {
+    let before = BootSelection::read(root)?;
+    if let Some(edited) = install_unit(root)? {
+        printer.warn(edited);
+    }
+    let selecting = async {
+        kept.save(root, unit)?;
+        enable_only(unit, &before, root).await
+    };
+    let selected = selecting.await;
+    if selected.is_err()
+        && let Err(error) = before.restore(root)
+    {
+        printer.warn(error_text::one_line(&error));
+    }
+    selected
+}
+
 /// Returns the units that were enabled before.
-async fn enable_only(unit: &str, root: &HostRoot) -> anyhow::Result<Vec<String>> {
-    let mut others = enabled(root)?;
+async fn enable_only(
+    unit: &str,
+    before: &BootSelection,
+    root: &HostRoot,
+) -> anyhow::Result<Vec<String>> {
+    let mut others = before.units();
     others.retain(|name| name != unit);
+    let unit_only = [unit.to_owned()];
+    // `enable` would keep a link to a unit file that is gone.
+    if before.has_dangling_link(unit, root) {
+        systemctl::change_files(root, "disable", &unit_only).await?;
+    }
+    systemctl::change_files(root, "enable", &unit_only).await?;
     disable_units(&others, root).await?;
-    systemctl::change_files(root, "enable", &[unit.to_owned()]).await?;
-    sync_links(root)?;
+    boot_selection::sync(root)?;
     Ok(others)
 }
 
 /// Returns the units that were enabled.
 async fn disable_all(root: &HostRoot) -> anyhow::Result<Vec<String>> {
-    let all = enabled(root)?;
+    let all = BootSelection::read(root)?.units();
     disable_units(&all, root).await?;
-    sync_links(root)?;
+    boot_selection::sync(root)?;
     Ok(all)
 }
 
@@ -199,15 +226,17 @@ async fn start(unit: &str, others: &[String], changed: bool) -> anyhow::Result<(
         .unwrap_or_default();
     let verb = if changed { "restart" } else { "start" };
     match systemctl::ask(verb, &unit_only).await {
-        Ok(()) => Ok(()),
-        Err(error) => Err(unit_failure(unit).await.map_or(error, anyhow::Error::from)),
+        Ok(()) => {
+            // It succeeds as well if systemd skips the unit, and the scheduler may have ended since.
+            let shown = systemctl::show(unit, unit_failure::PROPERTIES).await;
+            unit_failure::require_active(unit, &shown.unwrap_or_default())
+        }
+        Err(error) => {
+            let shown = systemctl::show(unit, unit_failure::PROPERTIES).await;
+            let failure = shown.and_then(|shown| UnitFailure::parse(unit, &shown));
+            Err(failure.map_or(error, anyhow::Error::from))
+        }
     }
-}
-
-/// What the unit's schedctl said.
-async fn unit_failure(unit: &str) -> Option<UnitFailure> {
-    let shown = systemctl::show(unit, "ExecMainStatus,StatusText").await?;
-    UnitFailure::parse(unit, &shown)
 }
 
 fn require_systemd(root: &HostRoot) -> anyhow::Result<()> {
@@ -218,29 +247,12 @@ fn require_systemd(root: &HostRoot) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn enabled(root: &HostRoot) -> anyhow::Result<Vec<String>> {
-    let folder = root.path(WANTS_DIR);
-    let entries = match fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error).context(format!("cannot read {WANTS_DIR}")),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if systemd_unit::is_instance(&name) {
-            names.push(name);
-        }
-    }
-    names.sort();
-    Ok(names)
-}
-
-/// A package's unit is kept, and so is one that somebody edited, with a warning. Ours is written
-/// each time, because the program may have moved.
+/// A package's unit is used, and one that somebody edited is kept, with a warning. Ours is written
+/// each time, because the program may have moved; where a package has one now, ours is removed, because
+/// systemd would prefer it.
 fn install_unit(root: &HostRoot) -> anyhow::Result<Option<String>> {
     let path = root.path(ADMIN_UNITS).join(TEMPLATE);
-    match fs::read_to_string(&path) {
+    let installed = match fs::read_to_string(&path) {
         Ok(text) if systemd_unit::is_edited(&text) => {
             return Ok(Some(format!(
                 "{ADMIN_UNITS}/{TEMPLATE} was edited and is left as it is: to get the unit of this \
@@ -250,10 +262,14 @@ fn install_unit(root: &HostRoot) -> anyhow::Result<Option<String>> {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             return Err(error).context(format!("cannot read {ADMIN_UNITS}/{TEMPLATE}"));
         }
-        Ok(_) | Err(_) => {}
-    }
+        read => read.is_ok(),
+    };
     let packaged = |folder: &&str| root.path(folder).join(TEMPLATE).exists();
     if PACKAGED_UNITS.iter().any(packaged) {
+        if installed {
+            let removed = fs::remove_file(&path);
+            removed.with_context(|| format!("cannot remove {ADMIN_UNITS}/{TEMPLATE}"))?;
+        }
         return Ok(None);
     }
     let program: PathBuf = std::env::current_exe().context("cannot find this program")?;
@@ -275,19 +291,6 @@ fn install_unit(root: &HostRoot) -> anyhow::Result<Option<String>> {
     Ok(None)
 }
 
-/// Writes the links that systemctl made or removed to the disk.
-fn sync_links(root: &HostRoot) -> anyhow::Result<()> {
-    for folder in [ADMIN_UNITS, WANTS_DIR] {
-        match File::open(root.path(folder)).and_then(|folder| folder.sync_all()) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error).context(format!("cannot write {folder}"));
-            }
-            Ok(()) | Err(_) => {}
-        }
-    }
-    Ok(())
-}
-
 /// A running systemd must read the files that were changed.
 async fn reload(root: &HostRoot) -> anyhow::Result<()> {
     match systemctl::is_systemd_running(root) {
@@ -301,6 +304,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::systemd_unit::WANTS_DIR;
 
     fn machine() -> (tempfile::TempDir, HostRoot) {
         let folder = tempfile::tempdir().unwrap();
@@ -309,21 +313,13 @@ mod tests {
         (folder, root)
     }
 
-    #[test]
-    fn only_schedctl_instances_are_listed() {
-        let (folder, root) = machine();
-        assert!(enabled(&root).unwrap().is_empty());
-        let wants = folder.path().join(WANTS_DIR.trim_start_matches('/'));
-        fs::create_dir_all(&wants).unwrap();
-        for name in [
-            "schedctl@scx_b.service",
-            "sshd.service",
-            "schedctl@a.service",
-        ] {
-            fs::write(wants.join(name), "").unwrap();
-        }
-        let instances = ["schedctl@a.service", "schedctl@scx_b.service"];
-        assert_eq!(enabled(&root).unwrap(), instances);
+    fn enabled(root: &HostRoot) -> Vec<String> {
+        BootSelection::read(root).unwrap().units()
+    }
+
+    async fn enable_instead(unit: &str, root: &HostRoot) -> Vec<String> {
+        let before = BootSelection::read(root).unwrap();
+        enable_only(unit, &before, root).await.unwrap()
     }
 
     #[test]
@@ -339,6 +335,28 @@ mod tests {
         assert!(root.path(ADMIN_UNITS).join(TEMPLATE).exists());
     }
 
+    /// Ours was there first, as systemd would still prefer it.
+    #[tokio::test]
+    async fn a_unit_of_a_package_replaces_ours_but_not_an_edited_one() {
+        let (_folder, root) = machine();
+        let ours = root.path(ADMIN_UNITS).join(TEMPLATE);
+        let packaged = root.path(PACKAGED_UNITS[0]);
+        fs::create_dir_all(&packaged).unwrap();
+        let unit = systemd_unit::instance("scx_a");
+        install_unit(&root).unwrap();
+        enable_instead(&unit, &root).await;
+        fs::copy(&ours, packaged.join(TEMPLATE)).unwrap();
+        assert_eq!(install_unit(&root).unwrap(), None);
+        assert!(!ours.exists());
+        enable_instead(&unit, &root).await;
+        assert_eq!(enabled(&root), [unit.as_str()]);
+        let link = fs::read_link(root.path(WANTS_DIR).join(&unit)).unwrap();
+        assert!(link.starts_with(PACKAGED_UNITS[0]), "{link:?}");
+        fs::write(&ours, "[Service]\nNice=5\n").unwrap();
+        assert!(install_unit(&root).unwrap().is_some());
+        assert!(ours.exists());
+    }
+
     /// With the real systemctl (`lab/bootstrap` installs it), on a tree of files.
     #[tokio::test]
     async fn one_unit_is_enabled_at_a_time() {
@@ -346,16 +364,16 @@ mod tests {
         let units = ["scx_a", "ghcr.io/schedkit/scx-b:1.0"].map(systemd_unit::instance);
         let [first, second] = &units;
         install_unit(&root).unwrap();
-        assert!(enable_only(first, &root).await.unwrap().is_empty());
-        assert!(enable_only(first, &root).await.unwrap().is_empty());
-        assert_eq!(enabled(&root).unwrap(), [first.as_str()]);
+        assert!(enable_instead(first, &root).await.is_empty());
+        assert!(enable_instead(first, &root).await.is_empty());
+        assert_eq!(enabled(&root), [first.as_str()]);
         let link = fs::read_link(root.path(WANTS_DIR).join(first)).unwrap();
         assert!(link.ends_with(TEMPLATE), "{link:?}");
-        assert_eq!(enable_only(second, &root).await.unwrap(), [first.as_str()]);
-        assert_eq!(enabled(&root).unwrap(), [second.as_str()]);
+        assert_eq!(enable_instead(second, &root).await, [first.as_str()]);
+        assert_eq!(enabled(&root), [second.as_str()]);
         assert_eq!(disable_all(&root).await.unwrap(), [second.as_str()]);
         assert!(disable_all(&root).await.unwrap().is_empty());
-        assert!(enabled(&root).unwrap().is_empty());
+        assert!(enabled(&root).is_empty());
     }
 
     #[test]

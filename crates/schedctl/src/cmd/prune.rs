@@ -6,6 +6,7 @@ use schedkit_runtime::ImageStore;
 
 use crate::confirmation::ask;
 use crate::drivers::open;
+use crate::enabled;
 use crate::error_text;
 use crate::exit::Exit;
 use crate::output::{Printer, prune::PruneResult};
@@ -20,6 +21,8 @@ pub(super) async fn prune(
     settings: &Settings,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
+    // What is started at boot must be known before anything is removed.
+    enabled::pinned_digests(root)?;
     let stored = stored_images::list(settings, root).await?;
     if let Some(error) = stored.warning {
         printer.warn(error_text::one_line(&error));

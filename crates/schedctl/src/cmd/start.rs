@@ -7,16 +7,16 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use schedkit_core::ImageRef;
 use schedkit_host::HostRoot;
 use schedkit_image::registry::Client;
 use schedkit_image::signature::Trusted;
+use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{After, ContainerId, Driver, Launch, Pulled};
 
-use crate::boot_failure::BootFailure;
+use crate::boot_unit::BootUnit;
 use crate::decide::{Decision, DesiredScheduler, Running, StartMode, decide};
 use crate::drivers::{AnyDriver, open};
-use crate::error_text;
 use crate::execute::{Executor, Rollback, Success, execute};
 use crate::exit::{Exit, ExitCodes};
 use crate::guard_process::GuardCommand;
@@ -57,43 +57,22 @@ pub(super) async fn start(
     interrupt: &Interrupt,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
-    let service_manager = match request.after {
-        AfterStart::Follow(_) => ServiceManager::at(settings.notify_socket.clone()),
-        AfterStart::Return | AfterStart::DryRun => ServiceManager::default(),
-    };
-    let unit = Unit {
-        request,
-        service_manager,
-    };
-    let outcome = try_start(&unit, root, settings, interrupt, printer).await;
+    let unit = unit(request, settings);
+    let session = Session::new(request, &unit, root, settings, interrupt);
+    let outcome = try_start(&session, printer).await;
     if let Err(error) = &outcome {
-        unit.failed(&error_text::one_line(error.as_ref()));
+        unit.failed(error);
     }
     outcome
 }
 
-async fn try_start(
-    unit: &Unit<'_>,
-    root: &HostRoot,
-    settings: &Settings,
-    interrupt: &Interrupt,
-    printer: &mut Printer,
-) -> anyhow::Result<Exit> {
-    let request = unit.request;
-    let target = find_target(&request.image, settings, printer).await?;
-    let session = Session::new(unit, root, settings, interrupt);
+async fn try_start(session: &Session<'_>, printer: &mut Printer) -> anyhow::Result<Exit> {
+    let request = session.request;
+    let target = find_target(&request.image, session.settings, printer).await?;
     if Trial::read(&session.state)?.is_some() {
         session.lock(printer).await?;
     }
-    let mut desired = DesiredScheduler {
-        name: target.scheduler.clone(),
-        reference: target.reference.clone(),
-        image: None,
-        args: request.args.clone(),
-        waiver: request.image.trust.waiver,
-        trial: request.options.trial,
-        runtime: session.runtimes.chosen.runtime,
-    };
+    let mut desired = desired(request, &target, session.runtimes.chosen.runtime);
     // `switch` may have to replace an older image of the same tag: only the digest shows that.
     let first = session.decide(&desired).await?;
     if let (Decision::AlreadyRuns(running), StartMode::Run) = (first, request.mode) {
@@ -135,43 +114,35 @@ async fn try_start(
         .await
 }
 
-/// What systemd and `schedctl status` are told, if this is a service.
-struct Unit<'a> {
-    request: &'a StartRequest,
-    service_manager: ServiceManager,
+fn unit(request: &StartRequest, settings: &Settings) -> BootUnit {
+    let socket = settings.notify_socket.clone();
+    match request.after {
+        AfterStart::Follow(ExitCodes::Unit) => {
+            BootUnit::enabled(&request.image.name_or_reference, socket, StateDir::system())
+        }
+        AfterStart::Follow(ExitCodes::Scheduler) => BootUnit::other(ServiceManager::at(socket)),
+        AfterStart::Return | AfterStart::DryRun => BootUnit::other(ServiceManager::default()),
+    }
 }
 
-impl Unit<'_> {
-    fn is_enabled(&self) -> bool {
-        self.request.after == AfterStart::Follow(ExitCodes::Unit)
-    }
-
-    fn attached(&self, scheduler: &str) {
-        let status = format!("the kernel has attached {scheduler}");
-        self.service_manager.ready(&status);
-        if self.is_enabled() {
-            let _ = BootFailure::delete(&StateDir::system());
-        }
-    }
-
-    fn failed(&self, reason: &str) {
-        self.service_manager.failed(reason);
-        if self.is_enabled() {
-            let failure = BootFailure {
-                scheduler: self.request.image.name_or_reference.clone(),
-                reason: reason.to_owned(),
-                at: Timestamp::now(),
-            };
-            // The journal has the reason as well.
-            let _ = failure.save(&StateDir::system());
-        }
+/// What was enabled is one image, so that only this digest is the same scheduler; a tag may have moved.
+fn desired(request: &StartRequest, target: &Target, runtime: Runtime) -> DesiredScheduler {
+    let pin = target.pin.clone().map(ImageRef::from);
+    DesiredScheduler {
+        name: target.scheduler.clone(),
+        reference: pin.unwrap_or_else(|| target.reference.clone()),
+        image: None,
+        args: request.args.clone(),
+        waiver: request.image.trust.waiver,
+        trial: request.options.trial,
+        runtime,
     }
 }
 
 /// What the steps of one start need.
 struct Session<'a> {
-    unit: &'a Unit<'a>,
     request: &'a StartRequest,
+    unit: &'a BootUnit,
     root: &'a HostRoot,
     settings: &'a Settings,
     runtimes: Runtimes,
@@ -183,15 +154,16 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn new(
-        unit: &'a Unit<'a>,
+        request: &'a StartRequest,
+        unit: &'a BootUnit,
         root: &'a HostRoot,
         settings: &'a Settings,
         interrupt: &'a Interrupt,
     ) -> Self {
         let runtimes = settings.runtimes();
         Self {
+            request,
             unit,
-            request: unit.request,
             root,
             settings,
             state: StateDir::system(),
@@ -283,9 +255,8 @@ impl<'a> Session<'a> {
     }
 
     async fn already_runs(&self, running: &Running, printer: &mut Printer) -> anyhow::Result<Exit> {
-        let trust = &self.request.image.trust;
         let (container, driver) = (&running.container, &self.driver);
-        verify_running(container, trust, self.settings, driver, printer).await?;
+        verify_running(container, self.request, self.settings, driver, printer).await?;
         if !self.is_dry_run() && !running.leftovers.is_empty() {
             self.remove_leftovers(printer).await?;
         }
@@ -334,8 +305,89 @@ impl<'a> Session<'a> {
         let followed = follow.run(self.interrupt).await?;
         if let Some(reason) = &followed.failure {
             tracing::error!("{reason}");
-            self.unit.failed(reason);
+            self.unit.ended(reason);
         }
         Ok(followed.exit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use clap::Parser;
+    use schedctl_args::args::Args;
+    use schedkit_core::PinnedRef;
+    use schedkit_host::SchedExtState;
+    use schedkit_runtime::Trust;
+
+    use super::*;
+    use crate::enabled::EnabledScheduler;
+    use crate::fixtures;
+    use crate::observe::Observed;
+    use crate::request::{Command, Request};
+    use crate::settings::config_file::ConfigFile;
+    use crate::settings::environment::Environment;
+
+    const TAG: &str = "a.example/team/one:1.0";
+
+    fn pinned(digit: &str) -> PinnedRef {
+        let reference: ImageRef = TAG.parse().unwrap();
+        let digest = format!("sha256:{}", digit.repeat(64)).parse().unwrap();
+        PinnedRef::new(reference.repository().clone(), digest)
+    }
+
+    fn unit_of(digit: &str) -> (StartRequest, Target) {
+        let enabled = EnabledScheduler {
+            scheduler: "scx_one".to_owned(),
+            reference: TAG.parse().unwrap(),
+            image: pinned(digit),
+            args: Vec::new(),
+            allow_unsigned: false,
+            environment: BTreeMap::new(),
+        };
+        let line = ["schedctl", "run", "--attach", "--enabled", "scx_one"];
+        let args = Args::try_parse_from(line).unwrap();
+        let (environment, file) = (Environment::empty(), ConfigFile::default());
+        let request = Request::new(args, environment, file, Some(enabled)).unwrap();
+        let Command::Start(request) = request.command else {
+            panic!("{:?}", request.command);
+        };
+        let found = request.image.enabled.as_ref().unwrap();
+        let target = Target {
+            scheduler: found.scheduler.clone(),
+            reference: found.reference.clone(),
+            pin: Some(found.pin.clone()),
+        };
+        (*request, target)
+    }
+
+    /// The tag has moved between the start by hand and `enable`.
+    #[test]
+    fn for_a_pin_only_its_digest_runs_already() {
+        let mut running = fixtures::runtime_container(Runtime::Podman, "aaaa", "scx_one");
+        running.container.record.requested = Some(TAG.to_owned());
+        running.container.record.image = Some(pinned("a").to_string());
+        running.container.record.trust = Some(Trust::Verified {
+            signer: "somebody".to_owned(),
+            policy: "a fingerprint".to_owned(),
+        });
+        let observed = Observed {
+            kernel: fixtures::kernel(SchedExtState::Enabled, Some("one"), Some(3)),
+            containers: vec![running],
+            sked: Vec::new(),
+            holds_scheduler: schedkit_host::Fact::Absent,
+            trial: None,
+        };
+        let decision = |digit: &str| {
+            let (request, target) = unit_of(digit);
+            let desired = desired(&request, &target, Runtime::Podman);
+            decide(&observed, &desired, request.mode)
+        };
+        let same = decision("a");
+        assert!(matches!(same, Ok(Decision::AlreadyRuns(_))), "{same:?}");
+        let refusal = decision("b").unwrap_err().to_string();
+        let part = format!("scx_one runs already, with the image {}", pinned("a"));
+        assert!(refusal.starts_with(&part), "{refusal}");
     }
 }

@@ -237,6 +237,7 @@ mod tests {
             scheduler: "scx_a".to_owned(),
             reason: "Podman cannot be reached".to_owned(),
             at: Timestamp::UNIX_EPOCH,
+            boot_id: None,
         };
         failure.save(&state).unwrap();
         let answer = read(&HostRoot::at(folder.path()), &state, &runtimes).await;

@@ -19,6 +19,8 @@ pub(super) async fn verify(
     let found = find_image(name, settings, printer).await?;
     let registry = Client::new(settings.registry.clone());
     let (image, result) = verify_image::verify(found.image(), &policy, &registry).await?;
+    let verdicts = settings.verdicts.as_ref();
+    verify_image::forget_refused(verdicts, &image, &policy, &result, printer);
     let report = VerifyReport::new(&found, &image, (source, &policy), result)?;
     printer.print(&report)?;
     Ok(match report.is_accepted() {

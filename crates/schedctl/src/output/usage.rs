@@ -17,11 +17,7 @@ pub(crate) fn print(error: &clap::Error, argv: &[OsString]) -> Exit {
             Exit::Ok
         }
         _ if wants_json(argv) => {
-            let text = error.render().to_string();
-            let message = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            let message = message.collect::<Vec<_>>().join("; ");
-            let message = message.trim_start_matches("error: ").to_owned();
-            Printer::usage_error(message);
+            Printer::usage_error(message(error));
             Exit::Failure
         }
         _ => {
@@ -30,6 +26,14 @@ pub(crate) fn print(error: &clap::Error, argv: &[OsString]) -> Exit {
             Exit::Failure
         }
     }
+}
+
+/// In one line.
+pub(crate) fn message(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let message = lines.collect::<Vec<_>>().join("; ");
+    message.trim_start_matches("error: ").to_owned()
 }
 
 /// The output format of arguments that could not be parsed.

@@ -182,10 +182,12 @@ impl StartRequest {
             allow_unsigned,
             environment: _,
         } = enabled;
-        if allow_unsigned && self.image.trust.waiver.is_none() {
-            self.image.trust.waiver = Some(ENABLED_WAIVER);
-        }
+        // A unit with --version starts another image, and nothing that was decided about this one
+        // holds for it.
         if self.image.version.is_none() {
+            if allow_unsigned && self.image.trust.waiver.is_none() {
+                self.image.trust.waiver = Some(ENABLED_WAIVER);
+            }
             self.image.enabled = Some(EnabledImage {
                 scheduler,
                 reference,

@@ -22,6 +22,7 @@ const DRIVER: &str = "SCHEDCTL_DRIVER";
 const LOG_LEVEL: &str = "SCHEDCTL_LOG_LEVEL";
 const CACHE: &str = "SCHEDCTL_CACHE";
 const STATE: &str = "SCHEDCTL_STATE";
+const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
 const SYSTEM_STATE: &str = "/var/lib/schedctl";
 const SYSTEM_CACHE: &str = "/var/cache/schedctl";
 
@@ -112,6 +113,12 @@ impl Environment {
         })
     }
 
+    /// No variable is set.
+    #[cfg(test)]
+    pub(crate) fn empty() -> Self {
+        Self::read(User::Other(1000), |_| None).unwrap_or_else(|error| panic!("{error}"))
+    }
+
     fn read(
         user: User,
         variable: impl Fn(&str) -> Option<OsString>,
@@ -139,9 +146,14 @@ impl Environment {
             proxies: proxies(text)?,
             verdicts: verdicts(user, path),
             for_boot: for_boot(set),
-            notify_socket: set("NOTIFY_SOCKET"),
+            notify_socket: set(NOTIFY_SOCKET),
         })
     }
+}
+
+/// For a start that fails before the environment has been read.
+pub(crate) fn notify_socket() -> Option<OsString> {
+    std::env::var_os(NOTIFY_SOCKET).filter(|socket| !socket.is_empty())
 }
 
 /// Users other than root start nothing, so they keep verdicts only where they are told to.

@@ -17,6 +17,7 @@ use schedkit_image::info::InfoError;
 use schedkit_image::registry::{Client, RegistryError, Retry, resolve};
 use schedkit_image::signature::{self, Kept, Trusted, VerdictStore, Verified, VerifyError, waive};
 use schedkit_image::trust::{Policy, PolicyError};
+use schedkit_image::untrusted::Reader;
 use schedkit_runtime::{Driver, ImageInStore};
 
 use crate::error_text;
@@ -53,7 +54,13 @@ pub(crate) fn read_policy(
 ) -> Result<Policy, PolicyError> {
     let policy = match source {
         PolicySource::BuiltIn => Policy::built_in()?,
-        PolicySource::File(path) => Policy::read(path)?,
+        PolicySource::File(path) => {
+            let reader = match rustix::process::geteuid().is_root() {
+                true => Reader::Root,
+                false => Reader::User,
+            };
+            Policy::read(path, reader)?
+        }
     };
     for warning in policy.warnings() {
         printer.warn(format!("the trust policy's {warning}"));
@@ -85,8 +92,19 @@ impl<D: Driver> ImageCheck<'_, D> {
         printer: &mut Printer,
     ) -> anyhow::Result<Trusted> {
         let policy = read_policy(&self.trust.policy, printer)?;
+        self.require_trust_by(&policy, pull, check_needs, printer)
+            .await
+    }
+
+    pub(crate) async fn require_trust_by(
+        &self,
+        policy: &Policy,
+        pull: PullPolicy,
+        check_needs: impl AsyncFn(Needs<'_>) -> anyhow::Result<()>,
+        printer: &mut Printer,
+    ) -> anyhow::Result<Trusted> {
         if pull != PullPolicy::Always
-            && let Some((trusted, stored)) = self.offline(pull, &policy, printer).await?
+            && let Some((trusted, stored)) = self.offline(pull, policy, printer).await?
         {
             check_needs(Needs::OfStoredImage(&stored)).await?;
             return Ok(trusted);
@@ -100,13 +118,13 @@ impl<D: Driver> ImageCheck<'_, D> {
         }
         let asked = async {
             check_needs(Needs::OfImage(&self.wanted())).await?;
-            self.ask(&policy, printer).await
+            self.ask(policy, printer).await
         };
         let error = match asked.await {
             Err(error) if is_unreachable(&error) => error,
             outcome => return outcome,
         };
-        let offline = self.offline(PullPolicy::Never, &policy, printer).await?;
+        let offline = self.offline(PullPolicy::Never, policy, printer).await?;
         let Some((trusted, stored)) = offline else {
             return Err(error);
         };
@@ -124,6 +142,7 @@ impl<D: Driver> ImageCheck<'_, D> {
         printer: &mut Printer,
     ) -> anyhow::Result<Trusted> {
         let (pinned, result) = verify(&self.wanted(), policy, self.registry).await?;
+        forget_refused(self.verdicts, &pinned, policy, &result, printer);
         match (result, self.trust.waiver) {
             (Ok(verified), _) => {
                 self.keep(&verified, policy, printer);
@@ -136,14 +155,11 @@ impl<D: Driver> ImageCheck<'_, D> {
                 ));
                 Ok(waive(pinned, waiver).into())
             }
-            (Err(error), None) if error.is_refusal() => {
-                self.forget(&pinned, policy, printer);
-                Err(UntrustedImage {
-                    image: pinned.to_string(),
-                    reason: error_text::one_line(&error),
-                }
-                .into())
+            (Err(error), None) if error.is_refusal() => Err(UntrustedImage {
+                image: pinned.to_string(),
+                reason: error_text::one_line(&error),
             }
+            .into()),
             (Err(error), None) => Err(error.into()),
         }
     }
@@ -196,16 +212,26 @@ impl<D: Driver> ImageCheck<'_, D> {
         }
     }
 
-    fn forget(&self, image: &PinnedRef, policy: &Policy, printer: &mut Printer) {
-        let forgotten = self.verdicts.map(|store| store.forget(image, policy));
-        if let Some(Err(error)) = forgotten {
-            printer.warn(error_text::one_line(&error));
-        }
-    }
-
     fn wanted(&self) -> ImageRef {
         let pinned = self.pin.cloned().map(ImageRef::from);
         pinned.unwrap_or_else(|| self.reference.clone())
+    }
+}
+
+/// A refusal ends the verdicts that were kept about the image, whoever asked and whether or not it is
+/// waived.
+pub(crate) fn forget_refused(
+    verdicts: Option<&VerdictStore>,
+    image: &PinnedRef,
+    policy: &Policy,
+    result: &Result<Verified, VerifyError>,
+    printer: &mut Printer,
+) {
+    let refused = result.as_ref().is_err_and(VerifyError::is_refusal);
+    let forgotten = verdicts.filter(|_| refused);
+    let forgotten = forgotten.map(|store| store.forget(image, policy));
+    if let Some(Err(error)) = forgotten {
+        printer.warn(error_text::one_line(&error));
     }
 }
 

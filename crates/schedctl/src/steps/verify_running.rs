@@ -8,18 +8,19 @@ use schedkit_runtime::{Driver, Trust};
 
 use crate::container::RuntimeContainer;
 use crate::output::Printer;
-use crate::request::TrustRequirement;
+use crate::request::StartRequest;
 use crate::settings::Settings;
-use crate::steps::verify_image::{ImageCheck, read_policy};
+use crate::steps::verify_image::{ImageCheck, Needs, read_policy};
 
-/// Asks the registry only if the policy has changed since the start.
+/// Asks for a verdict, as `--pull` has it, only if the policy has changed since the start.
 pub(crate) async fn verify_running(
     running: &RuntimeContainer,
-    requirement: &TrustRequirement,
+    request: &StartRequest,
     settings: &Settings,
     driver: &impl Driver,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
+    let requirement = &request.image.trust;
     if requirement.waiver.is_some() {
         return Ok(());
     }
@@ -40,7 +41,10 @@ pub(crate) async fn verify_running(
         verdicts: settings.verdicts.as_ref(),
         driver,
     };
-    check.ask(&policy, printer).await?;
+    let no_needs = async |_: Needs<'_>| Ok(());
+    check
+        .require_trust_by(&policy, request.pull, no_needs, printer)
+        .await?;
     Ok(())
 }
 
@@ -53,7 +57,36 @@ fn is_accepted_by(trust: Option<&Trust>, fingerprint: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+    use schedctl_args::args::{Args, Format};
+    use schedkit_runtime::driver::Runtime;
+
     use super::*;
+    use crate::fixtures::fake_runtime::{Behaviour, FakeRuntime};
+    use crate::fixtures::runtime_container;
+    use crate::request::{Command, Request};
+    use crate::settings::config_file::ConfigFile;
+    use crate::settings::environment::Environment;
+
+    /// Nothing listens where its image is from.
+    #[tokio::test]
+    async fn with_never_no_registry_is_asked() {
+        let line = ["schedctl", "run", "scx_one", "--pull", "never"];
+        let args = Args::try_parse_from(line).unwrap();
+        let request = Request::new(args, Environment::empty(), ConfigFile::default(), None);
+        let Request { command, settings } = request.unwrap();
+        let Command::Start(start) = command else {
+            panic!("{command:?}");
+        };
+        let mut running = runtime_container(Runtime::Podman, "aaaa", "scx_one");
+        let image = format!("127.0.0.1:1/team/one@sha256:{}", "a".repeat(64));
+        running.container.record.image = Some(image);
+        let runtime = FakeRuntime::new(Behaviour::Attaches);
+        let mut printer = Printer::new(Format::Text);
+        let verified = verify_running(&running, &start, &settings, &runtime, &mut printer).await;
+        let error = verified.unwrap_err().to_string();
+        assert!(error.contains("was not verified under this"), "{error}");
+    }
 
     #[test]
     fn only_the_same_policy_has_accepted_it() {

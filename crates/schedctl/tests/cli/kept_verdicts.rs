@@ -139,3 +139,32 @@ fn a_waiver_is_not_kept_as_a_verdict() {
     assert_eq!(output.code, 1, "{}", output.err);
     assert!(output.err.contains(NOT_VERIFIED), "{}", output.err);
 }
+
+/// `team/bare` has the same bytes, and no signature: with the answer that they are not trusted, the
+/// verdict that was kept is over.
+#[test]
+fn every_refusal_deletes_what_was_kept() {
+    for command in ["verify", "pull --allow-unsigned"] {
+        let registry = RegistryFixture::new();
+        let fixture = &registry.fixture;
+        podman(&registry, "podman.sock", true);
+        let policy = registry.trusting(SIGNER);
+        let options = format!("--socket podman.sock --trust-policy {policy}");
+        let pull = format!("pull scx_one {options}");
+        assert_eq!(fixture.run(&pull).code, 0);
+        let kept = || {
+            std::fs::read_dir(fixture.path("state/verdicts"))
+                .unwrap()
+                .count()
+        };
+        assert_eq!(kept(), 1);
+        let host = &registry.server.address;
+        let output = fixture.run(&format!("{command} {host}/team/bare:1.0 {options}"));
+        assert!(
+            output.err.contains("is not signed") || output.code == 3,
+            "{}",
+            output.err
+        );
+        assert_eq!(kept(), 0, "{command}");
+    }
+}

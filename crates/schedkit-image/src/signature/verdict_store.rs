@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::{SignedDuration, Timestamp};
-use schedkit_core::{ImageRef, PinnedRef};
+use schedkit_core::{Digest, ImageRef, PinnedRef};
 use serde::{Deserialize, Serialize};
 
 use super::verdict::{Kept, Verified};
@@ -35,6 +35,8 @@ pub struct VerdictStore {
     folder: PathBuf,
     /// The user to whom everything in it must belong.
     owner: u32,
+    /// Verdicts about these images make no room for others.
+    spared: Vec<Digest>,
 }
 
 /// Why verdicts cannot be kept or read.
@@ -70,7 +72,19 @@ impl VerdictStore {
     /// `owner` is the id of this user.
     pub fn at(folder: impl Into<PathBuf>, owner: u32) -> Self {
         let folder = folder.into();
-        Self { folder, owner }
+        let spared = Vec::new();
+        Self {
+            folder,
+            owner,
+            spared,
+        }
+    }
+
+    /// With images whose verdicts are kept however many others there are, such as those that start at
+    /// boot.
+    #[must_use]
+    pub fn sparing(self, spared: Vec<Digest>) -> Self {
+        Self { spared, ..self }
     }
 
     /// Keeps a verdict about what a reference leads to now, unless the newest one is the same; the
@@ -232,6 +246,12 @@ impl VerdictStore {
         File::open(&self.folder)?.sync_all()
     }
 
+    fn is_spared(&self, path: &Path) -> bool {
+        let stored = self.read(path);
+        let digest = stored.and_then(|stored| stored.digest.parse().ok());
+        digest.is_some_and(|digest| self.spared.contains(&digest))
+    }
+
     fn prune(&self) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -242,6 +262,10 @@ impl VerdictStore {
         }
         files.sort();
         let surplus = files.len().saturating_sub(MAX_VERDICTS);
+        if surplus == 0 {
+            return Ok(());
+        }
+        files.retain(|(_, path)| !self.is_spared(path));
         let mut oldest = files.into_iter().take(surplus);
         oldest.try_for_each(|(_, path)| fs::remove_file(path))
     }

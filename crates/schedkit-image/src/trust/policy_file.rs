@@ -16,7 +16,7 @@ use super::key::PublicKey;
 use super::pattern::Pattern;
 use super::policy::{Identity, LogForKeys, NamedKey, Policy, PolicyWarning};
 use super::root::{RootOrigin, TrustRoot};
-use crate::untrusted::{brief, read_file};
+use crate::untrusted::{Reader, brief, read_trusted_file};
 
 const MAX_POLICY_BYTES: usize = 64 << 10;
 const MAX_KEY_BYTES: usize = 64 << 10;
@@ -76,21 +76,23 @@ impl Policy {
     /// Never with the built-in text, which a test checks.
     pub fn built_in() -> Result<Self, PolicyError> {
         let path = Path::new("(built in)");
-        let load = || PolicyFile::parse(BUILT_IN)?.load(Path::new(""));
+        let load = || PolicyFile::parse(BUILT_IN)?.load(Path::new(""), Reader::User);
         load().map_err(|source| invalid(path, source))
     }
 
     /// Reads a policy and the files that it names.
     ///
     /// # Errors
-    /// When any of them cannot be read or is invalid.
-    pub fn read(path: &Path) -> Result<Self, PolicyError> {
-        let text = read_file(path, MAX_POLICY_BYTES).map_err(|source| PolicyError::Unreadable {
-            path: path.to_owned(),
-            source,
+    /// When any of them cannot be read or is invalid, or when others may change what root reads.
+    pub fn read(path: &Path, reader: Reader) -> Result<Self, PolicyError> {
+        let text = read_trusted_file(path, MAX_POLICY_BYTES, reader).map_err(|source| {
+            PolicyError::Unreadable {
+                path: path.to_owned(),
+                source,
+            }
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let load = || PolicyFile::parse(&text)?.load(folder);
+        let load = || PolicyFile::parse(&text)?.load(folder, reader);
         load().map_err(|source| invalid(path, source))
     }
 }
@@ -136,13 +138,13 @@ impl PolicyFile {
     ///
     /// # Errors
     /// When one of them cannot be used.
-    pub fn load(self, folder: &Path) -> Result<Policy, LocatedFault> {
+    pub fn load(self, folder: &Path, reader: Reader) -> Result<Policy, LocatedFault> {
         let keys = self
             .keys
             .iter()
-            .map(|path| read_key(folder, path))
+            .map(|path| read_key(folder, path, reader))
             .collect::<Result<_, _>>()?;
-        let root = read_root(folder, self.trusted_root.as_ref())?;
+        let root = read_root(folder, self.trusted_root.as_ref(), reader)?;
         if let (Some(url), Some(_)) = (&self.rekor_url, &self.trusted_root)
             && !root.log_urls().any(|known| same_url(known, &url.value))
         {
@@ -261,10 +263,15 @@ fn one_of(
     parsed.map_err(|source| PolicyFault::Pattern { field, source }.at(text))
 }
 
-fn read_key(folder: &Path, named: &Spanned<String>) -> Result<NamedKey, LocatedFault> {
+fn read_key(
+    folder: &Path,
+    named: &Spanned<String>,
+    reader: Reader,
+) -> Result<NamedKey, LocatedFault> {
     let path = folder.join(&named.value);
     let read = || -> Result<PublicKey, KeyFileError> {
-        Ok(PublicKey::parse(&read_file(&path, MAX_KEY_BYTES)?)?)
+        let text = read_trusted_file(&path, MAX_KEY_BYTES, reader)?;
+        Ok(PublicKey::parse(&text)?)
     };
     match read() {
         Ok(key) => Ok(NamedKey { path, key }),
@@ -272,7 +279,11 @@ fn read_key(folder: &Path, named: &Spanned<String>) -> Result<NamedKey, LocatedF
     }
 }
 
-fn read_root(folder: &Path, named: Option<&Spanned<String>>) -> Result<TrustRoot, LocatedFault> {
+fn read_root(
+    folder: &Path,
+    named: Option<&Spanned<String>>,
+    reader: Reader,
+) -> Result<TrustRoot, LocatedFault> {
     let Some(named) = named else {
         return TrustRoot::public_good().map_err(|error| {
             let path = PathBuf::from("(built in)");
@@ -282,7 +293,7 @@ fn read_root(folder: &Path, named: Option<&Spanned<String>>) -> Result<TrustRoot
     };
     let path = folder.join(&named.value);
     let read = || -> Result<TrustRoot, RootFileError> {
-        let text = read_file(&path, MAX_ROOT_BYTES)?;
+        let text = read_trusted_file(&path, MAX_ROOT_BYTES, reader)?;
         Ok(TrustRoot::parse(&text, RootOrigin::File(path.clone()))?)
     };
     read().map_err(|source| {

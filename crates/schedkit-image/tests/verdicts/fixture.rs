@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use schedkit_core::PinnedRef;
 use schedkit_image::signature::{Refusal, Verified, VerifyError, verify};
 use schedkit_image::trust::Policy;
+use schedkit_image::untrusted::Reader;
 use serde_json::Value;
 
 use crate::memory_registry::MemoryRegistry;
@@ -18,7 +19,7 @@ pub(crate) fn policy(text: &str, key: &SigningKey, root: &Value) -> Policy {
     fs::write(folder.path().join("ROOT"), root.to_string()).unwrap();
     let path = folder.path().join("policy.yaml");
     fs::write(&path, text).unwrap();
-    Policy::read(&path).unwrap()
+    Policy::read(&path, Reader::User).unwrap()
 }
 
 pub(crate) const BY_KEY: &str = "keys: [{path: KEY}]\n";

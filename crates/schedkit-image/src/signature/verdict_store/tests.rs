@@ -2,12 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use schedkit_core::Digest;
-
 use super::super::found::{SignatureId, SignatureSource};
 use super::super::verdict::{Accepted, Evidence, Format, Signer};
 use super::*;
 use crate::trust::{PolicyFile, Rule};
+use crate::untrusted::Reader;
 
 const OTHER_POLICY: &str = "identities:\n  - issuer: https://a.example\n    subject: b\n";
 
@@ -57,7 +56,7 @@ fn a_verdict_is_found_by_reference_or_digest_and_only_under_its_policy() {
     let store = store(&folder);
     let policy = Policy::built_in().unwrap();
     let other = PolicyFile::parse(OTHER_POLICY).unwrap();
-    let other = other.load(Path::new("")).unwrap();
+    let other = other.load(Path::new(""), Reader::User).unwrap();
     let tag = reference("a.example/team/one:1.0");
     assert_eq!(store.find(&tag, &policy).unwrap(), None);
     store
@@ -151,6 +150,26 @@ fn the_number_of_verdicts_is_bounded() {
     assert_eq!(count, MAX_VERDICTS);
     let newest = reference(&format!("a.example/team/one:{}", MAX_VERDICTS + 2));
     assert!(store.find(&newest, &policy).unwrap().is_some());
+}
+
+#[test]
+fn what_starts_at_boot_makes_no_room_for_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&folder).sparing(vec![digest(1), digest(2)]);
+    let policy = Policy::built_in().unwrap();
+    for number in 0..MAX_VERDICTS + 9 {
+        let tag = reference(&format!("a.example/team/one:{number}"));
+        let verified = verified(number, &policy);
+        store.keep(&tag, &verified, &policy, at(number)).unwrap();
+    }
+    let found = |number: usize| {
+        let tag = reference(&format!("a.example/team/one:{number}"));
+        store.find(&tag, &policy).unwrap().is_some()
+    };
+    assert!(found(1) && found(2));
+    assert!(!found(0) && !found(3));
+    let count = fs::read_dir(&store.folder).unwrap().count();
+    assert_eq!(count, MAX_VERDICTS);
 }
 
 /// The clock was ahead when the first one was kept.

@@ -29,7 +29,7 @@ fn read(policy: &str) -> Result<Policy, PolicyError> {
         &full.replace("rekor.sigstore.dev", "rekor.example"),
     );
     write("policy.yaml", policy);
-    Policy::read(&folder.path().join("policy.yaml"))
+    Policy::read(&folder.path().join("policy.yaml"), Reader::User)
 }
 
 /// Position and cause of the fault, as one line.
@@ -197,7 +197,7 @@ fn faults_are_reported_with_their_position() {
 
 #[test]
 fn an_unreadable_policy_is_an_error() {
-    let error = Policy::read(Path::new("/nonexistent/policy.yaml")).unwrap_err();
+    let error = Policy::read(Path::new("/nonexistent/policy.yaml"), Reader::Root).unwrap_err();
     assert!(matches!(error, PolicyError::Unreadable { .. }));
     let error = read(&"#".repeat(MAX_POLICY_BYTES + 1)).unwrap_err();
     let PolicyError::Unreadable { source, .. } = error else {
