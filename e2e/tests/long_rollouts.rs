@@ -1,12 +1,14 @@
 //! Roll-outs on two nodes with kernels of their own: a version that stalls 20 seconds after it was
-//! attached goes back by itself, with a canary and without one, and the second node's kernel never
-//! attaches it. Prints when what happened.
+//! attached goes back by itself, with a canary and without one, also when the manager is killed at
+//! each step, and the second node's kernel never attaches it. Prints when what happened.
 
 #![cfg(test)]
 
+use std::process::Command;
+
 use lab::{LabSpec, Topology};
 use serde_json::{Value, json};
-use testkit::node_cluster::{ATTACHED, NAMESPACE, spec};
+use testkit::node_cluster::{ATTACHED, MANAGER_LABEL, NAMESPACE, SKED_NAMESPACE, spec};
 use testkit::nodes::NODES;
 use testkit::{NodeCluster, program};
 
@@ -24,10 +26,12 @@ fn a_version_that_stalls_reaches_as_many_nodes_as_it_may_and_goes_back() {
     cluster.await_condition("lab", "Ready", ATTACHED);
 
     with_a_canary(&cluster);
+    with_a_manager_that_is_killed(&cluster);
     without_a_canary(&cluster);
     the_spec_changes_in_the_middle_of_going_back(&cluster);
     aborted_in_the_middle(&cluster);
     paused_and_resumed(&cluster);
+    undone(&cluster);
     detached_nodes_run_the_kernels_own(&cluster);
     a_bad_first_version_leaves_nothing(&cluster);
 }
@@ -59,6 +63,52 @@ fn with_a_canary(cluster: &NodeCluster) {
     );
     println!("with a canary, {first} since {}", since(cluster, first));
     print_events(cluster);
+}
+
+/// When the canary has begun, when the kernel has ejected the version, and when the decision to go
+/// back is recorded: the end is the same.
+fn with_a_manager_that_is_killed(cluster: &NodeCluster) {
+    let [first, second] = NODES;
+    let before = attaches(cluster, second);
+    request(cluster, "retry#kills");
+    await_phase(cluster, "Canary");
+    kill_manager(cluster);
+    cluster.until("the canary's kernel runs it", || {
+        (attached_args(cluster, first)? == STALLS).then_some(())
+    });
+    cluster.until("the kernel ejects it", || {
+        (attached_args(cluster, first).as_deref() != Some(STALLS)).then_some(())
+    });
+    kill_manager(cluster);
+    await_phase(cluster, "RolledBack");
+    kill_manager(cluster);
+    cluster.until("the first version is attached again", || {
+        (is_good(cluster, first) && is_good(cluster, second)).then_some(())
+    });
+    assert_eq!(attaches(cluster, second), before);
+    assert_eq!(cluster.status_of("lab")["rejected"]["reason"], "Stall");
+    cluster.await_condition("lab", "Ready", "False/RolledBack");
+}
+
+/// With SIGKILL: it cannot give up its lease, so that the next one waits for the lease's end.
+fn kill_manager(cluster: &NodeCluster) {
+    cluster.await_sked();
+    let restarts = || {
+        let pods = cluster.list(&["pods", "-n", SKED_NAMESPACE, "-l", MANAGER_LABEL]);
+        pods[0]["status"]["containerStatuses"][0]["restartCount"].as_i64()
+    };
+    let before = restarts();
+    let [(_, node)] = &cluster.sked_pods(MANAGER_LABEL)[..] else {
+        panic!("one manager");
+    };
+    // The brackets keep the pattern from matching the shell that looks for it.
+    let kill = cluster
+        .node(node)
+        .shell("pkill -KILL -f '^/[s]ked manager'");
+    assert!(kill.is_ok(), "{kill:?}");
+    cluster.until("kubelet has started it again", || {
+        (restarts()? > before?).then_some(())
+    });
 }
 
 fn without_a_canary(cluster: &NodeCluster) {
@@ -124,6 +174,21 @@ fn paused_and_resumed(cluster: &NodeCluster) {
     cluster.apply_schedext("lab", &paused);
     await_phase(cluster, "Complete");
     assert!(cluster.ops(NODES[1]).unwrap().starts_with("fourth"));
+}
+
+/// Back to the revision before the last one, with the plugin.
+fn undone(cluster: &NodeCluster) {
+    let undo = Command::new(program::kubectl_sx())
+        .args(["rollout", "undo", "lab", "-n", NAMESPACE, "--kubeconfig"])
+        .arg(cluster.admin_kubeconfig())
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&undo.stderr);
+    assert!(undo.status.success(), "{err}");
+    await_phase(cluster, "Complete");
+    for node in NODES {
+        assert!(is_good(cluster, node), "{node}: {:?}", cluster.ops(node));
+    }
 }
 
 fn detached_nodes_run_the_kernels_own(cluster: &NodeCluster) {
