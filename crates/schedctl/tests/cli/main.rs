@@ -9,6 +9,7 @@ mod habits;
 mod inspect;
 mod interrupt;
 mod kept_verdicts;
+mod logs;
 mod registry;
 mod schemas;
 mod server;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::Fixture;
 use crate::fake_podman::FakePodman;
 
-fn running(id: &str, scheduler: &str) -> Value {
+pub(crate) fn running(id: &str, scheduler: &str) -> Value {
     json!({
         "Id": id, "Names": [format!("schedkit-{scheduler}")], "State": "running", "Pid": 12,
         "Image": format!("a.example/{scheduler}:1.0"),
