@@ -75,6 +75,25 @@ impl Fixture {
     fn run(&self, args: &str) -> Output {
         run(self.command().args(args.split_whitespace()))
     }
+
+    /// As root of a user namespace, with an empty `/run` that `prepare`, a shell script, may fill.
+    fn run_with_own_state(&self, prepare: &str, args: &str) -> Output {
+        let script = format!("mount -t tmpfs run /run && {prepare} && exec \"$@\"");
+        let schedctl = self.command();
+        let mut command = Command::new("unshare");
+        command
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
+            .args([script.as_str(), "sh"])
+            .arg(schedctl.get_program())
+            .args(args.split_whitespace())
+            .current_dir(self.folder.path())
+            .envs(
+                schedctl
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            );
+        run(&mut command)
+    }
 }
 
 fn run(command: &mut Command) -> Output {
