@@ -10,6 +10,7 @@ mod inspect;
 mod interrupt;
 mod kept_verdicts;
 mod logs;
+mod prune;
 mod registry;
 mod schemas;
 mod server;
