@@ -8,9 +8,9 @@ use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{ContainerState, DriverError};
 
 use crate::container::RuntimeContainer;
-use crate::inventory::{READ_TIMEOUT, list, list_both, within};
+use crate::inventory::{READ_TIMEOUT, list, list_both};
 use crate::kernel::KernelMonitor;
-use crate::runtimes::{Endpoint, Runtimes};
+use crate::runtimes::Runtimes;
 use crate::sked::{self, SkedPod};
 use crate::state_dir::{StateDir, StateError};
 use crate::status::{Assessment, UnknownKernelState, assess, process_to_inspect};
@@ -75,7 +75,6 @@ pub(crate) async fn observe_reachable(
     runtimes: &Runtimes,
 ) -> Result<Reachable, StateError> {
     let pods = sked::list(runtimes, READ_TIMEOUT);
-    let list = async |endpoint: &Endpoint| within(READ_TIMEOUT, endpoint, list(endpoint)).await;
     let (inventory, pods) = tokio::join!(list_both(runtimes, READ_TIMEOUT, list), pods);
     let unread = inventory.chosen_error.into_iter();
     Ok(Reachable {

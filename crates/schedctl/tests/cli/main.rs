@@ -6,6 +6,7 @@
 mod bad_input;
 mod fake_podman;
 mod habits;
+mod hanging_runtime;
 mod inspect;
 mod interrupt;
 mod kept_verdicts;
