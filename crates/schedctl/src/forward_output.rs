@@ -320,7 +320,7 @@ mod tests {
         };
         let moment = Duration::from_millis(300);
         let paced = written.pace(endless);
-        timeout(moment, paced).await.map(|()| ()).unwrap_err();
+        timeout(moment, paced).await.unwrap_err();
         assert!((16..20).contains(&pieces), "{pieces}");
         timeout(moment, written.all()).await.unwrap_err();
         drop(reader);

@@ -61,7 +61,8 @@ impl Podman {
         times: LineTimes,
         on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
-        let mut known = self.earlier_output(id, times).await?;
+        let inspected = self.inspect(id).await?;
+        let mut known = self.earlier_output(id, &inspected, times).await?;
         let mut new = known;
         let mut pass_on = |chunk: OutputChunk<'_>| {
             if let Some(chunk) = new.skip(chunk) {
@@ -73,7 +74,7 @@ impl Podman {
         if until == Until::Now {
             return Ok(None);
         }
-        let exit = self.exit_code(id).await?;
+        let exit = self.exit_code(id, process(&inspected)).await?;
         // Podman stops following a log when the process exits, possibly before its final output has
         // been read. So the rest is read from the whole log.
         let mut rest = |chunk: OutputChunk<'_>| {
@@ -88,10 +89,11 @@ impl Podman {
     async fn earlier_output(
         &self,
         id: &ContainerId,
+        inspected: &Inspected,
         times: LineTimes,
     ) -> Result<BytesRead, DriverError> {
         let mut earlier = BytesRead::default();
-        if let Some(start) = start::latest(&self.inspect(id).await?) {
+        if let Some(start) = start::latest(inspected) {
             let mut count = |chunk: OutputChunk<'_>| earlier.add(chunk);
             self.read_log(id, Some(start), times, Until::Now, &mut count)
                 .await?;
@@ -161,9 +163,17 @@ impl Podman {
         response.parse(inspected::parse)
     }
 
-    /// `None` when it never ran.
-    async fn exit_code(&self, id: &ContainerId) -> Result<Option<ExitCode>, DriverError> {
-        match self.inspect(id).await?.state {
+    /// `None` when it never ran, or runs again: then the code of this process is lost.
+    async fn exit_code(
+        &self,
+        id: &ContainerId,
+        ended: Option<u32>,
+    ) -> Result<Option<ExitCode>, DriverError> {
+        let inspected = self.inspect(id).await?;
+        if ended.is_some() && process(&inspected).is_some_and(|now| Some(now) != ended) {
+            return Ok(None);
+        }
+        match inspected.state {
             ContainerState::Exited(code) => return Ok(Some(code)),
             ContainerState::Created => return Ok(None),
             ContainerState::Running { .. } | ContainerState::Other(_) => {}
@@ -180,6 +190,13 @@ impl Podman {
         let code = text.trim().parse::<i32>();
         let code = code.map_err(|_| refused(&response.attempt, brief(&text)))?;
         Ok(Some(ExitCode(code)))
+    }
+}
+
+fn process(inspected: &Inspected) -> Option<u32> {
+    match inspected.state {
+        ContainerState::Running { pid, .. } => Some(pid),
+        ContainerState::Created | ContainerState::Exited(_) | ContainerState::Other(_) => None,
     }
 }
 

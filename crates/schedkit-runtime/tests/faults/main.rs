@@ -575,6 +575,35 @@ async fn all_output(server: &Server, until: Until) -> String {
     String::from_utf8(all).unwrap()
 }
 
+/// By a switch that failed: the exit code is lost, and the wait must not be for the next exit.
+#[tokio::test]
+async fn following_the_output_ends_when_the_container_was_started_again() {
+    let asked = AtomicUsize::new(0);
+    let server = Server::start(move |line| {
+        if line.contains("/logs") {
+            return Response::Full(200, libpod(), vec![]);
+        }
+        if line.contains("/wait") {
+            return Response::Stall(vec![]);
+        }
+        // Each request is answered, and then looked at once more.
+        let pid = match asked.fetch_add(1, Ordering::Relaxed) {
+            0 | 1 => 7,
+            _ => 8,
+        };
+        json(
+            200,
+            &format!(r#"{{"State":{{"Status":"running","Pid":{pid}}}}}"#),
+        )
+    });
+    let podman = podman(&server);
+    let mut ignore = |_: OutputChunk<'_>| {};
+    let id = id();
+    let followed = podman.output(&id, Until::Exit, &mut ignore);
+    let followed = tokio::time::timeout(Duration::from_secs(20), followed).await;
+    assert_eq!(followed.unwrap().unwrap(), None);
+}
+
 /// By NTP after the boot: what is printed from then on has times before the start.
 #[tokio::test]
 async fn output_is_followed_when_the_clock_is_set_back() {
