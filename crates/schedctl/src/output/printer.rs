@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use anstyle::Style;
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use schedctl_args::args::Format;
 use schedkit_core::sanitize;
 use serde::Serialize;
@@ -145,10 +146,11 @@ pub(super) fn print_line(kind: &str, style: Style, text: &str) {
     );
 }
 
-/// Waits for a moment. What cannot be asked takes it.
+/// Waits for a moment, or until a signal. What cannot be asked takes it.
 fn takes_a_line(target: &impl AsFd) -> bool {
     let mut targets = [PollFd::new(target, PollFlags::OUT)];
-    !matches!(poll(&mut targets, Some(&LINE_TIMEOUT)), Ok(0))
+    let ready = poll(&mut targets, Some(&LINE_TIMEOUT));
+    !matches!(ready, Ok(0) | Err(Errno::INTR))
 }
 
 #[cfg(test)]
