@@ -1,12 +1,25 @@
 //! Forwards a scheduler's output: to a pipe unchanged, to a terminal without escape sequences and
 //! other control characters, so that it can neither change the terminal nor hide a line.
+//!
+//! A thread writes it, so that a reader that does not read (a pager, Ctrl-S) blocks that thread only
+//! and signals are heard. [`Written::pace`] keeps what waits for the thread small.
 
+use std::fs::File;
+use std::future::poll_fn;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::pin::pin;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::task::Poll;
+use std::thread;
 
 use anstream::adapter::StripBytes;
 use schedkit_core::sanitize;
 use schedkit_runtime::{OutputChunk, OutputStream};
-use tokio::sync::Notify;
+use tokio::sync::watch;
+
+/// What may wait to be written before no more is read.
+const MAX_WAITING: usize = 1 << 20;
 
 /// Where a scheduler's standard output goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,12 +29,23 @@ pub(crate) enum StdoutTarget {
     Stderr,
 }
 
-pub(crate) struct OutputForwarder<'a> {
-    target: StdoutTarget,
+pub(crate) struct OutputForwarder {
     out: Filter,
     err: Filter,
-    /// Notified when the reader has closed the pipe.
-    closed: &'a Notify,
+    queue: Sender<(OutputStream, Vec<u8>)>,
+    progress: watch::Sender<Progress>,
+}
+
+/// Tells how far the thread has got.
+#[derive(Debug, Clone)]
+pub(crate) struct Written(watch::Receiver<Progress>);
+
+#[derive(Debug, Default)]
+struct Progress {
+    /// Bytes that are not yet written.
+    waiting: usize,
+    /// The reader has closed the pipe.
+    closed: bool,
 }
 
 enum Filter {
@@ -38,37 +62,119 @@ struct TerminalFilter {
     after_return: bool,
 }
 
-impl<'a> OutputForwarder<'a> {
-    pub(crate) fn new(target: StdoutTarget, closed: &'a Notify) -> Self {
+impl OutputForwarder {
+    pub(crate) fn new(target: StdoutTarget) -> io::Result<Self> {
+        // Not through the locks of `std::io`: a message of schedctl must not wait for this thread.
+        let err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
         let out = match target {
-            StdoutTarget::Stdout => io::stdout().is_terminal(),
-            StdoutTarget::Stderr => io::stderr().is_terminal(),
+            StdoutTarget::Stdout => File::from(io::stdout().as_fd().try_clone_to_owned()?),
+            StdoutTarget::Stderr => err.try_clone()?,
         };
-        Self {
-            target,
-            out: Filter::new(out),
-            err: Filter::new(io::stderr().is_terminal()),
-            closed,
+        let (out_filter, err_filter) = (Filter::of(&out), Filter::of(&err));
+        Self::to(out, err, out_filter, err_filter)
+    }
+
+    fn to(
+        out: impl Write + Send + 'static,
+        err: impl Write + Send + 'static,
+        out_filter: Filter,
+        err_filter: Filter,
+    ) -> io::Result<Self> {
+        let (queue, pieces) = channel();
+        let progress = watch::Sender::new(Progress::default());
+        let thread = thread::Builder::new().name("output".to_owned());
+        let of_thread = progress.clone();
+        thread.spawn(move || write_all(&pieces, &of_thread, out, err))?;
+        Ok(Self {
+            out: out_filter,
+            err: err_filter,
+            queue,
+            progress,
+        })
+    }
+
+    /// Does not wait for the reader.
+    pub(crate) fn write(&mut self, piece: OutputChunk<'_>) {
+        let filter = match piece.stream {
+            OutputStream::Stdout => &mut self.out,
+            OutputStream::Stderr => &mut self.err,
+        };
+        let bytes = filter.apply(piece.bytes);
+        let count = bytes.len();
+        self.progress
+            .send_modify(|progress| progress.waiting += count);
+        // The thread ends only after this.
+        let _ = self.queue.send((piece.stream, bytes));
+    }
+
+    pub(crate) fn written(&self) -> Written {
+        Written(self.progress.subscribe())
+    }
+}
+
+impl Written {
+    /// Awaits what produces the output, but only while the reader keeps up.
+    pub(crate) async fn pace<T>(&self, output: impl Future<Output = T>) -> T {
+        let mut output = pin!(output);
+        let is_full = || self.0.borrow().waiting >= MAX_WAITING;
+        loop {
+            self.until(|progress| progress.waiting < MAX_WAITING).await;
+            let done = poll_fn(|context| match output.as_mut().poll(context) {
+                Poll::Ready(done) => Poll::Ready(Some(done)),
+                Poll::Pending if is_full() => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            });
+            if let Some(done) = done.await {
+                return done;
+            }
         }
     }
 
-    pub(crate) fn write(&mut self, piece: OutputChunk<'_>) {
-        let written = match (piece.stream, self.target) {
-            (OutputStream::Stdout, StdoutTarget::Stdout) => {
-                self.out.write(piece.bytes, &mut io::stdout())
-            }
-            (OutputStream::Stdout, StdoutTarget::Stderr) => {
-                self.out.write(piece.bytes, &mut io::stderr())
-            }
-            (OutputStream::Stderr, _) => self.err.write(piece.bytes, &mut io::stderr()),
+    /// Returns once everything is written, or cannot be.
+    pub(crate) async fn all(&self) {
+        self.until(|progress| progress.waiting == 0).await;
+    }
+
+    /// Returns once the reader has closed the pipe.
+    pub(crate) async fn closed(&self) {
+        self.until(|progress| progress.closed).await;
+    }
+
+    async fn until(&self, condition: impl Fn(&Progress) -> bool) {
+        // The thread is gone: nothing will change.
+        let _ = self
+            .0
+            .clone()
+            .wait_for(|progress| condition(progress))
+            .await;
+    }
+}
+
+/// The thread. Later pieces are tried after one that cannot be written: the other stream may work.
+fn write_all(
+    pieces: &Receiver<(OutputStream, Vec<u8>)>,
+    progress: &watch::Sender<Progress>,
+    mut out: impl Write,
+    mut err: impl Write,
+) {
+    for (stream, bytes) in pieces {
+        let written = match stream {
+            OutputStream::Stdout => out.write_all(&bytes),
+            OutputStream::Stderr => err.write_all(&bytes),
         };
-        if written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
-            self.closed.notify_one();
-        }
+        let broken = written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
+        progress.send_modify(|progress| {
+            progress.waiting -= bytes.len();
+            progress.closed |= broken;
+        });
     }
 }
 
 impl Filter {
+    fn of(target: &impl IsTerminal) -> Self {
+        Self::new(target.is_terminal())
+    }
+
     fn new(is_terminal: bool) -> Self {
         match is_terminal {
             true => Self::Terminal(Box::default()),
@@ -76,12 +182,11 @@ impl Filter {
         }
     }
 
-    fn write(&mut self, bytes: &[u8], to: &mut impl Write) -> io::Result<()> {
+    fn apply(&mut self, bytes: &[u8]) -> Vec<u8> {
         match self {
-            Self::Unchanged => to.write_all(bytes)?,
-            Self::Terminal(filter) => to.write_all(filter.printable(bytes).as_bytes())?,
+            Self::Unchanged => bytes.to_vec(),
+            Self::Terminal(filter) => filter.printable(bytes).into_bytes(),
         }
-        to.flush()
     }
 }
 
@@ -122,7 +227,10 @@ fn incomplete_suffix(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -135,7 +243,7 @@ mod tests {
             "1mred\x1b[0m\n\x1b]52;c;",
             "ZXZpbA==\x07b\x1b[2J",
         ] {
-            filter.write(piece.as_bytes(), &mut shown).unwrap();
+            shown.extend(filter.apply(piece.as_bytes()));
         }
         assert_eq!(String::from_utf8(shown).unwrap(), "ared\nb");
     }
@@ -152,7 +260,7 @@ mod tests {
             b"\xac \xc2",
             b"\x9d0;title\xf0",
         ] {
-            filter.write(piece, &mut shown).unwrap();
+            shown.extend(filter.apply(piece));
         }
         let shown = String::from_utf8(shown).unwrap();
         assert!(shown.starts_with("10%\n20%\nend"), "{shown:?}");
@@ -171,7 +279,7 @@ mod tests {
             let mut filter = Filter::new(true);
             let mut shown = Vec::new();
             for piece in &pieces {
-                filter.write(piece, &mut shown).unwrap();
+                shown.extend(filter.apply(piece));
             }
             let shown = String::from_utf8(shown).unwrap();
             let is_safe = |c| matches!(c, '\n' | '\t') || !sanitize::is_unsafe(c);
@@ -181,7 +289,7 @@ mod tests {
             let mut filter = Filter::new(true);
             let mut shown = Vec::new();
             for byte in text.bytes() {
-                filter.write(&[byte], &mut shown).unwrap();
+                shown.extend(filter.apply(&[byte]));
             }
             prop_assert_eq!(String::from_utf8(shown).unwrap(), text);
         }
@@ -189,10 +297,34 @@ mod tests {
 
     #[test]
     fn a_pipe_gets_the_output_unchanged() {
-        let mut shown = Vec::new();
-        Filter::new(false)
-            .write(b"\x1b[31m\xff", &mut shown)
-            .unwrap();
+        let shown = Filter::new(false).apply(b"\x1b[31m\xff");
         assert_eq!(shown, b"\x1b[31m\xff");
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_does_not_read_stops_the_reading_and_nothing_else() {
+        let (reader, writer) = io::pipe().unwrap();
+        let unfiltered = || Filter::new(false);
+        let mut forwarder =
+            OutputForwarder::to(writer, io::sink(), unfiltered(), unfiltered()).unwrap();
+        let written = forwarder.written();
+        let stream = OutputStream::Stdout;
+        let mut pieces = 0;
+        let endless = async {
+            loop {
+                let bytes = &[b'x'; 64 * 1024];
+                forwarder.write(OutputChunk { stream, bytes });
+                pieces += 1;
+                tokio::task::yield_now().await;
+            }
+        };
+        let moment = Duration::from_millis(300);
+        let paced = written.pace(endless);
+        timeout(moment, paced).await.unwrap_err();
+        assert!((16..20).contains(&pieces), "{pieces}");
+        timeout(moment, written.all()).await.unwrap_err();
+        drop(reader);
+        written.closed().await;
+        written.all().await;
     }
 }

@@ -12,6 +12,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use schedkit_host::{Fact, KernelSchedExt};
 use schedkit_runtime::{After, ContainerId, Driver};
 use tokio::time::sleep;
@@ -22,6 +23,7 @@ use crate::execute::{Executor, FailureCause};
 use crate::kernel::{Attachment, KernelMonitor};
 use crate::plan::WaitLimits;
 use crate::state_dir::{StateDir, StateError};
+use crate::steps::take_lock::is_suspended;
 use crate::trial::{Stage, Trial};
 
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -124,6 +126,7 @@ async fn check<D: Driver>(
     // The process that starts a trial holds the lock until it has begun, and so does one that ends
     // it.
     let Some(_lock) = executor.state.try_lock()? else {
+        continue_suspended(executor.state);
         return Ok(None);
     };
     // It may have changed just before the lock was released.
@@ -142,6 +145,21 @@ async fn check<D: Driver>(
             Trial::delete(executor.state)?;
             Ok(Some(end))
         }
+    }
+}
+
+/// Whoever holds the lock and is suspended (Ctrl-Z) would keep the trial from ending for ever.
+fn continue_suspended(state: &StateDir) {
+    let Some(holder) = state.lock_holder().filter(|pid| is_suspended(*pid)) else {
+        return;
+    };
+    tracing::warn!(
+        "continuing another schedctl (pid {holder}), which is suspended: it keeps the trial from \
+         ending"
+    );
+    let pid = i32::try_from(holder).ok().and_then(Pid::from_raw);
+    if let Some(Err(error)) = pid.map(|pid| kill_process(pid, Signal::CONT)) {
+        tracing::warn!("it cannot be continued: {error}");
     }
 }
 

@@ -12,7 +12,7 @@ use std::fs;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -73,6 +73,12 @@ impl Interrupt {
     /// Each signal is returned once.
     pub(crate) async fn received(&self) -> Interrupted {
         poll_fn(|context| self.poll(context)).await
+    }
+
+    /// Forgets the signals that have arrived.
+    pub(crate) fn forget(&self) {
+        let mut context = Context::from_waker(Waker::noop());
+        while self.poll(&mut context).is_ready() {}
     }
 
     /// Awaits the command; a signal that it does not hold ends it.

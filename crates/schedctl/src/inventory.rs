@@ -14,7 +14,7 @@ use crate::drivers::open;
 use crate::runtimes::{Endpoint, Runtimes};
 
 /// For requests that only read. A machine under load needs seconds to answer.
-pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
 pub(crate) struct Inventory {
@@ -71,15 +71,16 @@ pub(crate) async fn list(endpoint: &Endpoint) -> Result<Vec<Container>, DriverEr
     open(endpoint, &registry).list().await
 }
 
-/// Lists the containers of both runtimes. The other runtime need not be installed; it has to
-/// answer within `other_timeout`.
+/// Lists the containers of both runtimes, which have to answer within the limit. The other one need
+/// not be installed.
 pub(crate) async fn list_both(
     runtimes: &Runtimes,
-    other_timeout: Duration,
+    limit: Duration,
     list: impl AsyncFn(&Endpoint) -> Result<Vec<Container>, DriverError>,
 ) -> Inventory {
     let Runtimes { chosen, other } = runtimes;
-    let (first, second) = tokio::join!(list(chosen), within(other_timeout, other, list(other)));
+    let first = within(limit, chosen, list(chosen));
+    let (first, second) = tokio::join!(first, within(limit, other, list(other)));
     let mut containers = Vec::new();
     let mut answered = Vec::new();
     let mut take = |runtime, answer| match answer {

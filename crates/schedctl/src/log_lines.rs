@@ -1,7 +1,8 @@
 //! Selects lines of a log: the last ones, those since a time, with or without their times. Pure.
 //!
-//! Lines of a timed log begin with an RFC 3339 time and a space; a line without one counts as
-//! following the line before it.
+//! Lines of a timed log begin with an RFC 3339 time and a space, which the runtime has written; a
+//! line without one counts as following the line before it. Times in the text are the scheduler's own
+//! and stay.
 
 use std::collections::VecDeque;
 
@@ -15,8 +16,16 @@ const MAX_LINE: usize = 64 * 1024;
 /// More lines would not fit into memory.
 const MAX_TAIL: usize = 100_000;
 
+/// What the runtime has written before each line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LinePrefix {
+    None,
+    Time,
+}
+
 #[derive(Debug)]
 pub(crate) struct LogLines {
+    prefix: LinePrefix,
     since: Option<Timestamp>,
     times: Times,
     /// Lines that are kept back because only the last ones are wanted.
@@ -37,15 +46,23 @@ struct Stream {
     line: Vec<u8>,
     /// Whether the line before was wanted.
     wanted: bool,
+    /// Whether a part of the line was passed on: the rest has no prefix.
+    goes_on: bool,
 }
 
 impl LogLines {
-    pub(crate) fn new(since: Option<Timestamp>, times: Times, tail: Option<usize>) -> Self {
+    pub(crate) fn new(
+        prefix: LinePrefix,
+        since: Option<Timestamp>,
+        times: Times,
+        tail: Option<usize>,
+    ) -> Self {
         let tail = tail.map(|wanted| Tail {
             lines: VecDeque::new(),
             wanted: wanted.min(MAX_TAIL),
         });
         Self {
+            prefix,
             since,
             times,
             tail,
@@ -85,13 +102,17 @@ impl LogLines {
     }
 
     fn end_line(&mut self, stream: OutputStream, print: &mut dyn FnMut(OutputChunk<'_>)) {
-        let (since, times) = (self.since, self.times);
+        let (prefix, since, times) = (self.prefix, self.since, self.times);
         let state = self.stream(stream);
         let line = std::mem::take(&mut state.line);
         if line.is_empty() {
             return;
         }
-        let (time, text) = split_time(&line);
+        let goes_on = std::mem::replace(&mut state.goes_on, !line.ends_with(b"\n"));
+        let (time, text) = match prefix {
+            LinePrefix::Time if !goes_on => split_time(&line),
+            LinePrefix::Time | LinePrefix::None => (None, &line[..]),
+        };
         state.wanted = match (since, time) {
             (None, _) => true,
             (Some(since), Some(time)) => time >= since,
@@ -162,17 +183,20 @@ mod tests {
             (None, Times::Hidden, Some(0), ""),
             (at("2027-01-01T00:00:00Z"), Times::Shown, None, ""),
         ] {
-            let whole = printed(LogLines::new(since, times, tail), &[LOG]);
+            let whole = printed(LogLines::new(LinePrefix::Time, since, times, tail), &[LOG]);
             assert_eq!(whole, expected, "{since:?} {times:?} {tail:?}");
             let bytes: Vec<String> = LOG.chars().map(String::from).collect();
             let bytes: Vec<&str> = bytes.iter().map(String::as_str).collect();
-            assert_eq!(printed(LogLines::new(since, times, tail), &bytes), expected);
+            assert_eq!(
+                printed(LogLines::new(LinePrefix::Time, since, times, tail), &bytes),
+                expected
+            );
         }
     }
 
     #[test]
     fn what_comes_after_the_tail_is_printed_at_once() {
-        let mut lines = LogLines::new(None, Times::Hidden, Some(1));
+        let mut lines = LogLines::new(LinePrefix::None, None, Times::Hidden, Some(1));
         let mut out = Vec::new();
         let mut print = |piece: OutputChunk<'_>| out.extend_from_slice(piece.bytes);
         let stream = OutputStream::Stderr;
@@ -186,8 +210,21 @@ mod tests {
     }
 
     #[test]
+    fn only_the_prefix_of_the_runtime_is_taken_away() {
+        let own = "2026-01-31T07:00:00Z attached\n";
+        let lines = |prefix| LogLines::new(prefix, None, Times::Hidden, Some(9));
+        assert_eq!(printed(lines(LinePrefix::None), &[own]), own);
+        let prefixed = format!("2026-01-31T08:00:00Z {own}");
+        assert_eq!(printed(lines(LinePrefix::Time), &[&prefixed]), own);
+        // The rest of a long line begins with a time by chance.
+        let begin = format!("2026-01-31T08:00:00Z {}", "x".repeat(MAX_LINE));
+        let whole = printed(lines(LinePrefix::Time), &[&begin, own]);
+        assert!(whole.ends_with(own), "{}", &whole[MAX_LINE - 10..]);
+    }
+
+    #[test]
     fn a_long_line_is_not_collected() {
-        let mut lines = LogLines::new(None, Times::Hidden, None);
+        let mut lines = LogLines::new(LinePrefix::None, None, Times::Hidden, None);
         let bytes = vec![b'x'; 10 << 20];
         let (mut parts, stream) = (0, OutputStream::Stdout);
         for bytes in bytes.chunks(1000) {

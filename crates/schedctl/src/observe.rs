@@ -8,9 +8,9 @@ use schedkit_runtime::driver::Runtime;
 use schedkit_runtime::{ContainerState, DriverError};
 
 use crate::container::RuntimeContainer;
-use crate::inventory::{READ_TIMEOUT, list, list_both, within};
+use crate::inventory::{READ_TIMEOUT, list, list_both};
 use crate::kernel::KernelMonitor;
-use crate::runtimes::{Endpoint, Runtimes};
+use crate::runtimes::Runtimes;
 use crate::sked::{self, SkedPod};
 use crate::state_dir::{StateDir, StateError};
 use crate::status::{Assessment, UnknownKernelState, assess, process_to_inspect};
@@ -20,7 +20,7 @@ use crate::trial::Trial;
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longer than for commands that only read: a loaded machine makes runtimes slow, and a change
 /// must not fail for that.
-const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Observed {
@@ -75,7 +75,6 @@ pub(crate) async fn observe_reachable(
     runtimes: &Runtimes,
 ) -> Result<Reachable, StateError> {
     let pods = sked::list(runtimes, READ_TIMEOUT);
-    let list = async |endpoint: &Endpoint| within(READ_TIMEOUT, endpoint, list(endpoint)).await;
     let (inventory, pods) = tokio::join!(list_both(runtimes, READ_TIMEOUT, list), pods);
     let unread = inventory.chosen_error.into_iter();
     Ok(Reachable {

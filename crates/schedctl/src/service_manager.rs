@@ -46,7 +46,12 @@ impl ServiceManager {
 
     /// Why it ends, or ended.
     pub(crate) fn failed(&self, reason: &str) {
-        self.send(&format!("STATUS={}", line(reason)));
+        self.status(reason);
+    }
+
+    /// What it does now.
+    pub(crate) fn status(&self, status: &str) {
+        self.send(&format!("STATUS={}", line(status)));
     }
 
     /// A failure is no reason to end a scheduler: systemd's time-out decides.

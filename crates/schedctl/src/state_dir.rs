@@ -61,6 +61,13 @@ pub(crate) enum StateError {
         #[source]
         source: serde_json::Error,
     },
+    /// Its guard will end it.
+    #[error("{} is of a trial that another version of schedctl runs: wait for its end, or remove the file to keep what runs", path.display())]
+    OtherTrial {
+        path: PathBuf,
+        #[source]
+        source: serde_json::Error,
+    },
     /// Another user could have written what schedctl would trust.
     #[error("{} does not belong to this user, or others may write to it: remove it", .0.display())]
     Untrusted(PathBuf),

@@ -57,14 +57,35 @@ pub(crate) enum Stage {
 }
 
 impl Trial {
-    /// A trial of another boot is over: nothing of it runs any more.
+    /// A trial of another boot is over: nothing of it runs any more. So is one that another version
+    /// of schedctl wrote and this one cannot read, if no guard runs: see [`Self::unreadable`].
     pub(crate) fn read(state: &StateDir) -> Result<Option<Self>, StateError> {
-        let trial: Option<Self> = state.load(FILE)?;
+        let trial: Option<Self> = match state.load(FILE) {
+            Err(StateError::Invalid { path, source }) => match state.guard()? {
+                GuardProcess::Gone => None,
+                GuardProcess::Running => return Err(StateError::OtherTrial { path, source }),
+            },
+            loaded => loaded?,
+        };
         let now = state.boot_id();
         Ok(trial.filter(|trial| match (&trial.boot_id, now) {
             (Some(then), Some(now)) => then == now,
             _ => true,
         }))
+    }
+
+    /// What a person is told about a trial that cannot be read and is taken to be over.
+    pub(crate) fn unreadable(state: &StateDir) -> Option<String> {
+        let Err(StateError::Invalid { path, source }) = state.load::<Self>(FILE) else {
+            return None;
+        };
+        (state.guard().ok()? == GuardProcess::Gone).then(|| {
+            format!(
+                "{} is of a trial of another version of schedctl and cannot be read ({source}): no \
+                 guard runs it, so it counts as over",
+                path.display()
+            )
+        })
     }
 
     pub(crate) fn save(&self, state: &StateDir) -> Result<(), StateError> {
@@ -217,5 +238,21 @@ mod tests {
         assert_eq!(Trial::read(&state("two")).unwrap(), None);
         let unknown = StateDir::at(folder.path());
         assert_eq!(Trial::read(&unknown).unwrap(), Some(trial));
+    }
+
+    /// As an older schedctl wrote it.
+    #[test]
+    fn a_trial_that_cannot_be_read_is_over_unless_its_guard_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::at(folder.path());
+        let mut old = serde_json::to_value(of_a_minute()).unwrap();
+        old.as_object_mut().unwrap().remove("deadline");
+        state.save(FILE, &old).unwrap();
+        assert_eq!(Trial::read(&state).unwrap(), None);
+        let guard = state.guard_lock().unwrap();
+        let error = Trial::read(&state).unwrap_err().to_string();
+        assert!(error.contains("trial.json"), "{error}");
+        drop(guard);
+        assert_eq!(Trial::read(&state).unwrap(), None);
     }
 }

@@ -5,7 +5,7 @@
 //! create.rs ├─▶ client.rs ──▶ ─┤
 //! output.rs │   (one request,  └─ response.rs  its result, errors of libpod
 //! end.rs   ─┘    one connection)
-//!    │
+//!    │  start.rs  when the latest start was
 //!    └─ image.rs  pull_stream.rs  spec.rs  listing.rs  inspected.rs  frames.rs: pure
 //! ```
 //!
@@ -25,6 +25,7 @@ mod pull_stream;
 mod registry_auth;
 mod response;
 mod spec;
+mod start;
 mod store;
 mod target;
 

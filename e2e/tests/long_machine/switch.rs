@@ -43,6 +43,26 @@ fn the_old_one_is_back_in_its_own_container_when_the_new_one_fails() {
 }
 
 #[test]
+fn run_attach_follows_its_scheduler_again_after_a_switch_that_failed() {
+    let machine = machine_with_bpfland();
+    for driver in DRIVERS {
+        let run = ["schedctl", "-d", driver, "run", "scx_bpfland", "--attach"];
+        let attached = machine.node().background(&run).unwrap();
+        machine.until("it is attached", || {
+            machine.ops().is_some_and(|ops| ops.starts_with("bpfland"))
+        });
+        let switch = ["-d", driver, "switch", "scx_lab", "--", "--fault", "exit"];
+        machine.expect(4, &switch);
+        assert!(machine.ops().unwrap().starts_with("bpfland"));
+        // Two signals: the scheduler ends, and nothing is left. It may have ended before the second.
+        attached.kill("INT").unwrap();
+        let _ = attached.kill("INT");
+        attached.wait(NODE_TIMEOUT).unwrap();
+        machine.must_be_idle(driver);
+    }
+}
+
+#[test]
 fn an_old_one_that_ignores_sigterm_is_killed_after_its_grace_period() {
     let machine = machine_with_bpfland();
     for driver in DRIVERS {

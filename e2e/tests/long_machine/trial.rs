@@ -43,15 +43,26 @@ fn what_nobody_confirms_ends_and_what_ran_before_starts_again() {
 }
 
 #[test]
-fn run_attach_of_the_old_one_leaves_its_container_for_the_way_back() {
+fn run_attach_of_the_old_one_follows_it_again_after_the_way_back() {
     let machine = machine_with_bpfland();
     for driver in DRIVERS {
         let run = ["schedctl", "-d", driver, "run", "scx_lab", "--attach"];
         let attached = machine.node().background(&run).unwrap();
         machine.await_ops("lab");
         machine.must(&[&["-d", driver], &BPFLAND[..], &["15s"]].concat());
-        attached.wait(NODE_TIMEOUT).unwrap();
+        machine.until("it tells of the trial", || {
+            attached.so_far().unwrap().stderr.contains("is on trial")
+        });
+        machine.await_ops("lab");
+        machine.await_no_trial();
+        // It attaches once in each start.
+        machine.until("it shows the output again", || {
+            let shown = attached.so_far().unwrap().stdout;
+            shown.matches("lab: attached as").count() == 2
+        });
         lab_is_back(&machine, driver);
+        let ended = attached.wait(NODE_TIMEOUT).unwrap();
+        assert_eq!(ended.status, 0, "{}", ended.text());
     }
 }
 

@@ -5,12 +5,11 @@ use schedkit_host::HostRoot;
 use schedkit_runtime::{
     ContainerId, Driver, DriverError, OutputChunk, OutputStream, TimedOutput, Until,
 };
-use tokio::sync::Notify;
 
 use crate::drivers::{AnyDriver, open};
 use crate::exit::Exit;
 use crate::forward_output::{OutputForwarder, StdoutTarget};
-use crate::log_lines::LogLines;
+use crate::log_lines::{LinePrefix, LogLines};
 use crate::observe::{ObserveError, Reachable, observe_reachable};
 use crate::request::{LineSelection, LogsRequest, Times};
 use crate::settings::Settings;
@@ -38,18 +37,19 @@ pub(super) async fn logs(
         (found, _) => found?,
     };
     let driver = open(runtimes.endpoint(found.runtime), &settings.registry);
-    let closed = Notify::new();
-    let mut forwarder = OutputForwarder::new(StdoutTarget::Stdout, &closed);
+    let mut forwarder = OutputForwarder::new(StdoutTarget::Stdout)?;
+    let written = forwarder.written();
     let mut print = |piece: OutputChunk<'_>| forwarder.write(piece);
     let output = show(&driver, &found.container.id, request, &mut print);
     tokio::select! {
-        shown = output => match shown {
+        shown = written.pace(output) => match shown {
             // Another command stopped and removed it.
             Err(DriverError::NoContainer { .. }) => {}
             other => other?,
         },
-        () = closed.notified() => {}
+        () = written.closed() => {}
     }
+    written.all().await;
     Ok(Exit::Ok)
 }
 
@@ -65,7 +65,11 @@ async fn show(
     }
     let timed = since.is_some() || times == Times::Shown;
     let since = since.map(|since| since.before(Timestamp::now()));
-    let mut lines = LogLines::new(since, times, tail);
+    let prefix = match timed {
+        true => LinePrefix::Time,
+        false => LinePrefix::None,
+    };
+    let mut lines = LogLines::new(prefix, since, times, tail);
     // The last lines are those of what is there now; the rest is followed from there on.
     let mut already = Passed::default();
     if tail.is_some() {

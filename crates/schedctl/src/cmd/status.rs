@@ -161,7 +161,7 @@ fn read_own_files(state: &StateDir) -> (Option<(Trial, GuardProcess)>, Vec<Strin
             let warning = trial.warning(since_boot(), guard);
             (Some((trial, guard)), Some(warning))
         }
-        Ok(None) => (None, None),
+        Ok(None) => (None, Trial::unreadable(state)),
         Err(error) => (None, Some(error_text::one_line(&error))),
     };
     let failed = BootFailure::read(state).ok().flatten();

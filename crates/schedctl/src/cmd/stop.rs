@@ -19,7 +19,7 @@ use crate::runtimes::Runtimes;
 use crate::settings::{Origin, Settings};
 use crate::state_dir::StateDir;
 use crate::status::Status;
-use crate::steps::end_abandoned_trial::end_abandoned_trial;
+use crate::steps::end_abandoned_trial::{end_abandoned_trial, forget_unreadable_trial};
 use crate::steps::find_container::{FindError, find, running};
 use crate::steps::take_lock::take_lock;
 use crate::trial::Trial;
@@ -36,6 +36,9 @@ pub(super) async fn stop(
         true => None,
         false => Some(take_lock(&state).await?),
     };
+    if !request.dry_run {
+        forget_unreadable_trial(&state, printer)?;
+    }
     let mut seen = observe_reachable(root, &state, &runtimes).await?;
     // Stopping the candidate ends its trial: then there is nothing to restore first.
     if !request.dry_run && seen.observed.trial.is_some() && !is_candidate(target, &seen.observed) {

@@ -2,6 +2,7 @@
 //! next.
 
 use std::fs;
+use std::process::Command;
 
 use jiff::Timestamp;
 use tokio::time::timeout;
@@ -110,4 +111,34 @@ async fn a_candidate_that_the_runtime_does_not_stop_is_detached_by_the_kernel() 
     let written = fs::read_to_string(fake.path("proc/sysrq-trigger")).unwrap();
     assert_eq!(written, "S");
     assert_eq!(fake.count("start old-id"), 0);
+}
+
+#[tokio::test]
+async fn a_suspended_command_that_holds_the_lock_is_continued() {
+    let fake = on_trial();
+    try_out(&fake, Duration::ZERO, Timestamp::UNIX_EPOCH);
+    let lock = fake.state().try_lock().unwrap().unwrap();
+    let mut suspended = Command::new("sleep").arg("1000").spawn().unwrap();
+    let pid = suspended.id();
+    fs::write(fake.path("run/lock"), pid.to_string()).unwrap();
+    let raw = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    kill_process(raw, Signal::STOP).unwrap();
+    let command = async {
+        for wanted in [true, false] {
+            for _ in 0..200 {
+                if is_suspended(pid) == wanted {
+                    break;
+                }
+                sleep(Duration::from_millis(20)).await;
+            }
+        }
+        let continued = !is_suspended(pid);
+        suspended.kill().unwrap();
+        suspended.wait().unwrap();
+        drop(lock);
+        continued
+    };
+    let (end, continued) = tokio::join!(watch_over(&fake), command);
+    assert!(continued);
+    assert!(matches!(end, TrialEnd::Restored(Some(_))), "{end:?}");
 }

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use super::*;
+use crate::runtimes::Endpoint;
 
 /// Podman's service with one container that runs.
 fn serve_podman(socket: &Path) {

@@ -1,9 +1,12 @@
 //! Prints documents, warnings and errors.
 
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
 
 use anstyle::Style;
 use anyhow::Context;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use schedctl_args::args::Format;
 use schedkit_core::sanitize;
 use serde::Serialize;
@@ -12,6 +15,11 @@ use super::document::{Document, ERROR, Layout, json};
 use super::error::ErrorDocument;
 use crate::exit::Exit;
 use crate::forward_output::StdoutTarget;
+
+const LINE_TIMEOUT: Timespec = Timespec {
+    tv_sec: 2,
+    tv_nsec: 0,
+};
 
 pub(crate) struct Printer {
     format: Format,
@@ -125,11 +133,39 @@ fn ignore_closed_pipe(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// A line on standard error.
+/// A line on standard error. A reader that does not read does not keep schedctl from ending, or from
+/// releasing its lock: then the line is left out.
 pub(super) fn print_line(kind: &str, style: Style, text: &str) {
+    if !takes_a_line(&io::stderr()) {
+        return;
+    }
     let text = sanitize::styled(text);
     let _ = writeln!(
         anstream::stderr(),
         "schedctl: {style}{kind}:{style:#} {text}"
     );
+}
+
+/// Waits for a moment, or until a signal. What cannot be asked takes it.
+fn takes_a_line(target: &impl AsFd) -> bool {
+    let mut targets = [PollFd::new(target, PollFlags::OUT)];
+    let ready = poll(&mut targets, Some(&LINE_TIMEOUT));
+    !matches!(ready, Ok(0) | Err(Errno::INTR))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    use super::*;
+
+    #[test]
+    fn a_full_pipe_takes_no_line() {
+        let (reader, writer) = pipe_with(PipeFlags::NONBLOCK).unwrap();
+        assert!(takes_a_line(&writer));
+        while rustix::io::write(&writer, &[b'x'; 4096]).is_ok() {}
+        assert!(!takes_a_line(&writer));
+        drop(reader);
+        assert!(takes_a_line(&writer), "writing fails at once");
+    }
 }

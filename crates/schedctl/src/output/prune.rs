@@ -21,6 +21,8 @@ pub(crate) struct PruneResult {
 enum PruneOutcome {
     Planned,
     Removed,
+    /// With an error that names the others.
+    Incomplete,
 }
 
 impl PruneResult {
@@ -30,6 +32,10 @@ impl PruneResult {
 
     pub(crate) fn removed(images: &[RuntimeImage]) -> Self {
         Self::new(PruneOutcome::Removed, images)
+    }
+
+    pub(crate) fn incomplete(images: &[RuntimeImage]) -> Self {
+        Self::new(PruneOutcome::Incomplete, images)
     }
 
     fn new(result: PruneOutcome, images: &[RuntimeImage]) -> Self {
@@ -45,12 +51,11 @@ impl PruneResult {
 
 impl Document for PruneResult {
     fn text(&self) -> String {
-        if self.images.is_empty() {
-            return "No image of schedctl is unused\n".to_owned();
-        }
         let (each, all) = match self.result {
+            PruneOutcome::Incomplete if self.images.is_empty() => return String::new(),
+            _ if self.images.is_empty() => return "No image of schedctl is unused\n".to_owned(),
             PruneOutcome::Planned => ("Would remove", "Would free"),
-            PruneOutcome::Removed => ("Removed", "Freed"),
+            PruneOutcome::Removed | PruneOutcome::Incomplete => ("Removed", "Freed"),
         };
         let line = |image: &ImageDocument| {
             let reference = image
@@ -90,6 +95,8 @@ mod tests {
         assert!(text.contains("(containerd, 12.3 MB)\n"), "{text}");
         assert!(text.ends_with("Freed up to 24.6 MB\n"), "{text}");
         assert_eq!(checked_json("prune", &removed)["result"], "removed");
+        assert_eq!(plain_text(&PruneResult::incomplete(&images)), text);
+        assert_eq!(plain_text(&PruneResult::incomplete(&[])), "");
         let none = PruneResult::removed(&[]);
         assert_eq!(plain_text(&none), "No image of schedctl is unused\n");
     }

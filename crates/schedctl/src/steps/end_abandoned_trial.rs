@@ -10,7 +10,7 @@ use crate::guard;
 use crate::kernel::KernelMonitor;
 use crate::output::Printer;
 use crate::settings::Settings;
-use crate::state_dir::StateDir;
+use crate::state_dir::{StateDir, StateError};
 use crate::trial::{Stage, Trial};
 
 pub(crate) async fn end_abandoned_trial(
@@ -19,6 +19,7 @@ pub(crate) async fn end_abandoned_trial(
     settings: &Settings,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
+    forget_unreadable_trial(state, printer)?;
     let Some(trial) = Trial::read(state)? else {
         return Ok(());
     };
@@ -43,4 +44,16 @@ pub(crate) async fn end_abandoned_trial(
         trial.scheduler
     ));
     Ok(())
+}
+
+/// A file of another version of schedctl, which no guard heeds, would be warned of for ever.
+pub(crate) fn forget_unreadable_trial(
+    state: &StateDir,
+    printer: &mut Printer,
+) -> Result<(), StateError> {
+    let Some(unreadable) = Trial::unreadable(state) else {
+        return Ok(());
+    };
+    printer.warn(unreadable);
+    Trial::delete(state)
 }

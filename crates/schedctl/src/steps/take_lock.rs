@@ -26,12 +26,22 @@ fn message(holder: Option<u32>) -> String {
         return "waiting for another schedctl to finish".to_owned();
     };
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    match command_line(&command) {
-        Some(command) => {
-            format!("waiting for another schedctl (pid {pid}, `{command}`) to finish")
-        }
-        None => format!("waiting for another schedctl (pid {pid}) to finish"),
+    let name = match command_line(&command) {
+        Some(command) => format!("another schedctl (pid {pid}, `{command}`)"),
+        None => format!("another schedctl (pid {pid})"),
+    };
+    match is_suspended(pid) {
+        true => format!("waiting for {name}, which is suspended: `kill -CONT {pid}` continues it"),
+        false => format!("waiting for {name} to finish"),
     }
+}
+
+/// Whether a process was stopped by Ctrl-Z, or by a signal that does the same.
+pub(crate) fn is_suspended(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The state follows the name, which may have parentheses in it.
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+    state.is_some_and(|rest| rest.starts_with('T'))
 }
 
 /// The program without its folder, then its arguments.
@@ -45,6 +55,10 @@ fn command_line(bytes: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
     use super::*;
 
     #[test]
@@ -72,5 +86,28 @@ mod tests {
         };
         let (taken, ()) = tokio::join!(take_lock(&state), waiting);
         taken.unwrap();
+    }
+
+    #[test]
+    fn a_suspended_holder_is_named_with_the_way_to_continue_it() {
+        let mut sleeping = Command::new("sleep").arg("1000").spawn().unwrap();
+        let pid = sleeping.id();
+        let until = |part: &str| {
+            let pause = || std::thread::sleep(Duration::from_millis(10));
+            let mut texts = (0..500).map(|_| {
+                pause();
+                message(Some(pid))
+            });
+            texts.find(|text| text.contains(part)).unwrap_or_default()
+        };
+        let running = until("sleep 1000");
+        let raw = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        kill_process(raw, Signal::STOP).unwrap();
+        let suspended = until("suspended");
+        sleeping.kill().unwrap();
+        sleeping.wait().unwrap();
+        assert!(running.ends_with("`sleep 1000`) to finish"), "{running}");
+        let expected = format!("which is suspended: `kill -CONT {pid}` continues it");
+        assert!(suspended.ends_with(&expected), "{suspended}");
     }
 }

@@ -37,6 +37,13 @@ impl FakePodman {
     }
 }
 
+/// A frame of the output of a container: 1 is standard output, 2 standard error.
+pub(crate) fn frame(stream: u8, text: &str) -> String {
+    let length = u32::try_from(text.len()).unwrap().to_be_bytes();
+    let head = [&[stream, 0, 0, 0][..], &length].concat();
+    String::from_utf8(head).unwrap() + text
+}
+
 /// A server that sends these bytes to everybody, and closes the connection.
 pub(crate) fn answer_always(socket: &Path, bytes: &'static [u8]) {
     serve(socket, move |stream| {

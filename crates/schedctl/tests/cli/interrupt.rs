@@ -6,12 +6,14 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::io::ioctl_fionread;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::bad_input::this_architecture;
-use crate::fake_podman::FakePodman;
+use crate::fake_podman::{FakePodman, frame};
+use crate::logs::podman_with_output;
 use crate::registry::{RegistryFixture, SIGNER};
 use crate::{Fixture, Output};
 
@@ -105,6 +107,43 @@ fn a_signal_is_heard_while_the_runtime_does_not_answer() {
         send(&child, Signal::INT);
         let output = end(child);
         assert_eq!(output.code, 130, "{args}: {}", output.err);
+    }
+}
+
+/// A pager at the end of its page, or a terminal after Ctrl-S.
+#[test]
+fn a_signal_is_heard_while_nobody_reads_the_output() {
+    for stream in [1, 2] {
+        for tail in ["", " --tail 20000"] {
+            let fixture = Fixture::new();
+            let line = format!("{}\n", "x".repeat(99));
+            let output: String = (0..20_000).map(|_| frame(stream, &line)).collect();
+            let _podman = podman_with_output(&fixture, output);
+            let args = format!("logs --socket podman.sock{tail}");
+            let mut child = start(&fixture, DEFAULT, &args);
+            until("the pipe is full", || {
+                let unread = match stream {
+                    1 => ioctl_fionread(child.stdout.as_ref().unwrap()),
+                    _ => ioctl_fionread(child.stderr.as_ref().unwrap()),
+                };
+                unread.unwrap() > 60_000
+            });
+            send(&child, Signal::TERM);
+            let mut ended = None;
+            until("it has ended", || {
+                ended = child.try_wait().unwrap();
+                ended.is_some()
+            });
+            assert_eq!(ended.unwrap().code(), Some(143), "{args} on {stream}");
+        }
+    }
+}
+
+fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !condition() {
+        assert!(Instant::now() < end, "not so: {what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

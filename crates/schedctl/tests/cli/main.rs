@@ -7,9 +7,12 @@ mod bad_input;
 mod enable;
 mod fake_podman;
 mod habits;
+mod hanging_runtime;
 mod inspect;
 mod interrupt;
 mod kept_verdicts;
+mod logs;
+mod prune;
 mod registry;
 mod schemas;
 mod server;
@@ -74,6 +77,25 @@ impl Fixture {
 
     fn run(&self, args: &str) -> Output {
         run(self.command().args(args.split_whitespace()))
+    }
+
+    /// As root of a user namespace, with an empty `/run` that `prepare`, a shell script, may fill.
+    fn run_with_own_state(&self, prepare: &str, args: &str) -> Output {
+        let script = format!("mount -t tmpfs run /run && {prepare} && exec \"$@\"");
+        let schedctl = self.command();
+        let mut command = Command::new("unshare");
+        command
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
+            .args([script.as_str(), "sh"])
+            .arg(schedctl.get_program())
+            .args(args.split_whitespace())
+            .current_dir(self.folder.path())
+            .envs(
+                schedctl
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            );
+        run(&mut command)
     }
 }
 

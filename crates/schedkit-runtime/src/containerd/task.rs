@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::api::containers::{Container, DeleteContainerRequest, GetContainerRequest};
@@ -121,14 +122,14 @@ impl Task<'_> {
             return Err(self.session.refused(message.to_owned()));
         }
         let Some(process) = self.process().await? else {
-            self.read(&mut reader, on_output)?;
+            self.read_all(&mut reader, on_output).await?;
             return Ok(None);
         };
         let ended = process.status() == Status::Stopped;
         let code = match (ended, until) {
             (true, _) => Some(exit_code(process.exit_status)),
             (false, Until::Now) => {
-                self.read(&mut reader, on_output)?;
+                self.read_all(&mut reader, on_output).await?;
                 return Ok(None);
             }
             (false, Until::Exit) => self.follow(&mut reader, on_output).await?,
@@ -136,13 +137,27 @@ impl Task<'_> {
         let limit = Instant::now() + ALL_FINAL_OUTPUT;
         let mut end = Instant::now() + FINAL_OUTPUT;
         while self.log.is_written() && Instant::now() < end.min(limit) {
-            if self.read(&mut reader, on_output)? {
+            if self.read_all(&mut reader, on_output).await? {
                 end = Instant::now() + FINAL_OUTPUT;
             }
             sleep(POLL_INTERVAL).await;
         }
-        self.read(&mut reader, on_output)?;
+        self.read_all(&mut reader, on_output).await?;
         Ok(code)
+    }
+
+    /// Up to the present end. Whether there was anything to read.
+    async fn read_all(
+        &self,
+        reader: &mut LogReader,
+        on_output: &mut dyn FnMut(OutputChunk<'_>),
+    ) -> Result<bool, DriverError> {
+        let mut found = false;
+        while self.read(reader, on_output)? {
+            found = true;
+            yield_now().await;
+        }
+        Ok(found)
     }
 
     /// Whether there was anything to read.
@@ -165,6 +180,7 @@ impl Task<'_> {
             tokio::pin!(exit);
             let exited = loop {
                 // While there is more, it is read at once: the log writer keeps only so much.
+                yield_now().await;
                 let pause = match self.read(reader, on_output)? {
                     true => Duration::ZERO,
                     false => POLL_INTERVAL,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::listing;
@@ -13,6 +14,8 @@ use crate::stop_signal::StopSignal;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Inspected {
     pub(super) state: ContainerState,
+    /// By the clock of that moment.
+    pub(super) finished: Option<Timestamp>,
     /// Written by the OCI runtime after it created the process and before the process runs. Unlike the
     /// start time, it exists before the first output of the process.
     pub(super) pid_file: Option<PathBuf>,
@@ -57,6 +60,8 @@ struct DocumentState {
     exit_code: i32,
     #[serde(default)]
     started_at: String,
+    #[serde(default)]
+    finished_at: String,
 }
 
 /// Parses the response to `containers/ID/json`.
@@ -81,6 +86,7 @@ pub(super) fn parse(text: &str) -> Result<Inspected, serde_json::Error> {
         pid,
         exit_code,
         started_at,
+        finished_at,
     } = state;
     let state = listing::state(&status, pid, started_at.parse().ok(), exit_code);
     let pid_file = Some(pid_file).filter(|path| path.is_absolute());
@@ -90,6 +96,7 @@ pub(super) fn parse(text: &str) -> Result<Inspected, serde_json::Error> {
     };
     Ok(Inspected {
         state,
+        finished: finished_at.parse().ok(),
         pid_file,
         ownership,
         stop_signal,

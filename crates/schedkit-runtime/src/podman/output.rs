@@ -1,7 +1,5 @@
 //! Reads the output of a container's process and its exit code.
 
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use hyper::Method;
@@ -13,6 +11,7 @@ use super::client::{ApiRequest, RequestTimeout};
 use super::frames::{Frames, FramesError};
 use super::inspected::{self, Inspected};
 use super::response::refused;
+use super::start;
 use super::target::Target;
 use crate::container::{ContainerId, ContainerState, ExitCode};
 use crate::driver::{DriverError, OutputChunk, OutputStream, TimedOutput, Until};
@@ -51,7 +50,10 @@ impl Podman {
             .await
     }
 
-    /// Passes on the output since the latest start: Podman's log has that of all starts.
+    /// Passes on the output since the latest start: Podman's log has that of all starts. What was
+    /// there before the start is counted and skipped. Podman is not asked for what came after it: it
+    /// would leave out everything that is printed after the clock was set back, as NTP may do after a
+    /// boot.
     async fn read_output(
         &self,
         id: &ContainerId,
@@ -59,44 +61,58 @@ impl Podman {
         times: LineTimes,
         on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<Option<ExitCode>, DriverError> {
-        let since = self.inspect(id).await?.pid_file;
-        let since = since.as_deref().and_then(created_at);
+        let inspected = self.inspect(id).await?;
+        let mut known = self.earlier_output(id, &inspected, times).await?;
+        let mut new = known;
+        let mut pass_on = |chunk: OutputChunk<'_>| {
+            if let Some(chunk) = new.skip(chunk) {
+                known.add(chunk);
+                on_output(chunk);
+            }
+        };
+        self.read_log(id, None, times, until, &mut pass_on).await?;
         if until == Until::Now {
-            self.read_log(id, since, times, until, on_output).await?;
             return Ok(None);
         }
-        let mut already_read = BytesRead::default();
-        let mut pass_on = |chunk: OutputChunk<'_>| {
-            already_read.add(chunk);
-            on_output(chunk);
-        };
-        self.read_log(id, since, times, until, &mut pass_on).await?;
-        let exit = self.exit_code(id).await?;
+        let exit = self.exit_code(id, process(&inspected)).await?;
         // Podman stops following a log when the process exits, possibly before its final output has
         // been read. So the rest is read from the whole log.
         let mut rest = |chunk: OutputChunk<'_>| {
-            already_read
-                .skip(chunk)
-                .into_iter()
-                .for_each(&mut *on_output);
+            known.skip(chunk).into_iter().for_each(&mut *on_output);
         };
-        self.read_log(id, since, times, Until::Now, &mut rest)
+        self.read_log(id, None, times, Until::Now, &mut rest)
             .await?;
         Ok(exit)
+    }
+
+    /// How much the log has of earlier starts.
+    async fn earlier_output(
+        &self,
+        id: &ContainerId,
+        inspected: &Inspected,
+        times: LineTimes,
+    ) -> Result<BytesRead, DriverError> {
+        let mut earlier = BytesRead::default();
+        if let Some(start) = start::latest(inspected) {
+            let mut count = |chunk: OutputChunk<'_>| earlier.add(chunk);
+            self.read_log(id, Some(start), times, Until::Now, &mut count)
+                .await?;
+        }
+        Ok(earlier)
     }
 
     async fn read_log(
         &self,
         id: &ContainerId,
-        since: Option<Timestamp>,
+        before: Option<Timestamp>,
         times: LineTimes,
         until: Until,
         on_output: &mut dyn FnMut(OutputChunk<'_>),
     ) -> Result<(), DriverError> {
         let target = Target::new(&["containers", id.as_str(), "logs"]);
         let mut target = target.with("stdout", "true").with("stderr", "true");
-        if let Some(since) = since {
-            target = target.with("since", &since.to_string());
+        if let Some(before) = before {
+            target = target.with("until", &before.to_string());
         }
         if times == LineTimes::Shown {
             target = target.with("timestamps", "true");
@@ -147,9 +163,17 @@ impl Podman {
         response.parse(inspected::parse)
     }
 
-    /// `None` when it never ran.
-    async fn exit_code(&self, id: &ContainerId) -> Result<Option<ExitCode>, DriverError> {
-        match self.inspect(id).await?.state {
+    /// `None` when it never ran, or runs again: then the code of this process is lost.
+    async fn exit_code(
+        &self,
+        id: &ContainerId,
+        ended: Option<u32>,
+    ) -> Result<Option<ExitCode>, DriverError> {
+        let inspected = self.inspect(id).await?;
+        if ended.is_some() && process(&inspected).is_some_and(|now| Some(now) != ended) {
+            return Ok(None);
+        }
+        match inspected.state {
             ContainerState::Exited(code) => return Ok(Some(code)),
             ContainerState::Created => return Ok(None),
             ContainerState::Running { .. } | ContainerState::Other(_) => {}
@@ -169,8 +193,15 @@ impl Podman {
     }
 }
 
+fn process(inspected: &Inspected) -> Option<u32> {
+    match inspected.state {
+        ContainerState::Running { pid, .. } => Some(pid),
+        ContainerState::Created | ContainerState::Exited(_) | ContainerState::Other(_) => None,
+    }
+}
+
 /// How many bytes of each stream were passed on.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct BytesRead {
     stdout: usize,
     stderr: usize,
@@ -196,13 +227,6 @@ impl BytesRead {
         let stream = chunk.stream;
         (!new.is_empty()).then_some(OutputChunk { stream, bytes: new })
     }
-}
-
-/// When the process of the latest start was created. After a reboot the file does not exist, and the
-/// whole log is read.
-fn created_at(pid_file: &Path) -> Option<Timestamp> {
-    let written = fs::metadata(pid_file).ok()?.modified().ok()?;
-    Timestamp::try_from(written).ok()
 }
 
 #[cfg(test)]

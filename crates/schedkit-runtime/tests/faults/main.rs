@@ -6,14 +6,20 @@
 mod server;
 
 use std::error::Error;
+use std::fs::File;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use jiff::{Timestamp, ToSpan};
 
 use schedkit_core::PinnedRef;
 use schedkit_image::registry::{Credentials, Hosts};
 use schedkit_image::signature::{Trusted, waive};
 use schedkit_runtime::podman::{self, Podman, Timeouts};
-use schedkit_runtime::{After, ContainerId, Driver, DriverError, Launch, PullProgress, Until};
+use schedkit_runtime::{
+    After, ContainerId, Driver, DriverError, ImageEntry, ImageOwner, ImageStore, Launch,
+    OutputChunk, PullProgress, Until,
+};
 
 use server::{Response, Server, json, libpod};
 
@@ -183,6 +189,72 @@ async fn a_missing_response_is_a_timeout() {
     ] {
         let expected = format!("Podman did not list its containers within 1 s; {LOG}");
         assert_eq!(listed_within(SHORT, response).await, expected);
+    }
+}
+
+/// A socket that accepts and never answers.
+#[tokio::test]
+async fn every_call_has_a_timeout_and_one_sentence() {
+    let server = Server::start(|_| Response::Stall(vec![]));
+    let quick = Timeouts {
+        response: Duration::from_millis(1100),
+        pull: Duration::from_millis(1100),
+    };
+    let podman = podman(&server).with_timeouts(quick);
+    let image = trusted();
+    let requested = "a.b/c:1".parse().unwrap();
+    let launch = Launch::new("x".to_owned(), requested, trusted(), Vec::new()).unwrap();
+    let entry = ImageEntry {
+        id: "feed".to_owned(),
+        names: Vec::new(),
+        digests: Vec::new(),
+        size: None,
+        created: None,
+        containers: 0,
+        owner: ImageOwner::Unknown,
+    };
+    let (id, socket) = (id(), server.socket());
+    let mut no_progress = |_| {};
+    let (mut ignore_present, mut ignore_all) = (|_: OutputChunk<'_>| {}, |_: OutputChunk<'_>| {});
+    let reading = async {
+        tokio::join!(
+            podman.list(),
+            podman.images(),
+            podman.stored_image(image.image()),
+            podman.output(&id, Until::Now, &mut ignore_present),
+            podman.output(&id, Until::Exit, &mut ignore_all),
+            podman::ping(&socket, quick.response),
+        )
+    };
+    let changing = async {
+        tokio::join!(
+            podman.pull(&image, &mut no_progress),
+            podman.create(&launch),
+            podman.prepare(&id),
+            podman.start(&id),
+            podman.end(&id, Duration::ZERO, After::Remove),
+            ImageStore::remove(&podman, &entry),
+        )
+    };
+    let (read, changed) = tokio::join!(reading, changing);
+    let errors = [
+        read.0.map(drop),
+        read.1.map(drop),
+        read.2.map(drop),
+        read.3.map(drop),
+        read.4.map(drop),
+        read.5.map(drop),
+        changed.0.map(drop),
+        changed.1.map(drop),
+        changed.2,
+        changed.3,
+        changed.4,
+        changed.5,
+    ];
+    for error in errors {
+        let text = message(&server, &error.unwrap_err());
+        assert!(text.starts_with("Podman did not "), "{text}");
+        assert!(text.ends_with(&format!(" within 1 s; {LOG}")), "{text}");
     }
 }
 
@@ -469,6 +541,119 @@ async fn malformed_output_is_an_error() {
         output(&[1, 0, 0, 0, 0, 0, 0, 2, b'x']).await,
         "Podman could not show the output of c0ffee: its output ends inside a frame"
     );
+}
+
+/// The log of a container as Podman selects from it: lines by their times.
+fn log_request(line: &str, log: &[(Timestamp, &str)]) -> Response {
+    let query = line.split(['?', '&', ' ']);
+    let query: Vec<(&str, String)> = query
+        .filter_map(|part| part.split_once('='))
+        .map(|(key, value)| (key, value.replace("%3A", ":")))
+        .collect();
+    let bound = |wanted: &str| {
+        let found = query.iter().find(|(key, _)| *key == wanted);
+        found.map(|(_, time)| time.parse::<Timestamp>().unwrap())
+    };
+    let (since, until) = (bound("since"), bound("until"));
+    let mut body = Vec::new();
+    for (time, text) in log {
+        if since.is_none_or(|since| *time > since) && until.is_none_or(|until| *time < until) {
+            let length = u32::try_from(text.len()).unwrap().to_be_bytes();
+            body.extend([&[1, 0, 0, 0][..], &length, text.as_bytes()].concat());
+        }
+    }
+    Response::Full(200, libpod(), body)
+}
+
+async fn all_output(server: &Server, until: Until) -> String {
+    let mut all = Vec::new();
+    let mut take = |chunk: OutputChunk<'_>| all.extend_from_slice(chunk.bytes);
+    podman(server)
+        .output(&id(), until, &mut take)
+        .await
+        .unwrap();
+    String::from_utf8(all).unwrap()
+}
+
+/// By a switch that failed: the exit code is lost, and the wait must not be for the next exit.
+#[tokio::test]
+async fn following_the_output_ends_when_the_container_was_started_again() {
+    let asked = AtomicUsize::new(0);
+    let server = Server::start(move |line| {
+        if line.contains("/logs") {
+            return Response::Full(200, libpod(), vec![]);
+        }
+        if line.contains("/wait") {
+            return Response::Stall(vec![]);
+        }
+        // Each request is answered, and then looked at once more.
+        let pid = match asked.fetch_add(1, Ordering::Relaxed) {
+            0 | 1 => 7,
+            _ => 8,
+        };
+        json(
+            200,
+            &format!(r#"{{"State":{{"Status":"running","Pid":{pid}}}}}"#),
+        )
+    });
+    let podman = podman(&server);
+    let mut ignore = |_: OutputChunk<'_>| {};
+    let id = id();
+    let followed = podman.output(&id, Until::Exit, &mut ignore);
+    let followed = tokio::time::timeout(Duration::from_secs(20), followed).await;
+    assert_eq!(followed.unwrap().unwrap(), None);
+}
+
+/// By NTP after the boot: what is printed from then on has times before the start.
+#[tokio::test]
+async fn output_is_followed_when_the_clock_is_set_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let pid_file = folder.path().join("pidfile");
+    File::create(&pid_file).unwrap();
+    let now = Timestamp::now();
+    let log = [
+        (now - 3.hours(), "of an earlier start\n"),
+        (now + 1.second(), "attached\n"),
+        (now - 2.hours(), "after the clock was set back\n"),
+    ];
+    let asked = AtomicUsize::new(0);
+    let server = Server::start(move |line| {
+        if line.contains("/logs") {
+            let there = match asked.fetch_add(1, Ordering::Relaxed) {
+                0 if !line.contains("follow") => &log[..1],
+                _ => &log[..],
+            };
+            return log_request(line, there);
+        }
+        let state = r#""State":{"Status":"exited","ExitCode":0}"#;
+        json(200, &format!(r#"{{{state},"PidFile":{pid_file:?}}}"#))
+    });
+    let output = all_output(&server, Until::Exit).await;
+    assert_eq!(output, "attached\nafter the clock was set back\n");
+}
+
+#[tokio::test]
+async fn the_output_of_a_process_is_shown_after_the_clock_was_set_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let pid_file = folder.path().join("pidfile");
+    // By the clock of that time.
+    let file = File::create(&pid_file).unwrap();
+    let hour = Duration::from_secs(3600);
+    file.set_modified(SystemTime::now() + hour).unwrap();
+    let now = Timestamp::now();
+    let log = [
+        (now - 3.hours(), "of an earlier start\n"),
+        (now, "of this start\n"),
+    ];
+    let pid = std::process::id();
+    let server = Server::start(move |line| {
+        if line.contains("/logs") {
+            return log_request(line, &log);
+        }
+        let state = format!(r#""State":{{"Status":"running","Pid":{pid}}}"#);
+        json(200, &format!(r#"{{{state},"PidFile":{pid_file:?}}}"#))
+    });
+    assert_eq!(all_output(&server, Until::Now).await, "of this start\n");
 }
 
 #[tokio::test]

@@ -11,6 +11,8 @@ use super::entry::{Entry, LineEnd, Note, Source};
 use crate::driver::{OutputChunk, OutputStream};
 
 const CHUNK: usize = 64 * 1024;
+/// As much as one call reads: its caller has to hear a signal, too.
+const MAX_READ: usize = 1 << 20;
 /// No first line of a log writer is as long.
 const MAX_FIRST_LINE: usize = 200;
 /// For a log writer that begins another file just now.
@@ -87,8 +89,8 @@ impl LogReader {
         }
     }
 
-    /// Passes on what was added since the last call, and returns whether that was anything. A missing
-    /// file counts as empty: others have started the container.
+    /// Passes on what was added since the last call, or a part of it, and returns whether that was
+    /// anything. A missing file counts as empty: others have started the container.
     pub(in crate::containerd) fn read(
         &mut self,
         on_output: &mut dyn FnMut(OutputChunk<'_>),
@@ -101,8 +103,10 @@ impl LogReader {
             // Asked first: what is in the old file then is all that it will ever have.
             let next = next_file(&self.path, file)?;
             let (part, shown) = (&mut self.part, &mut self.shown);
-            found |= file.read_on(&self.path, self.times, part, shown, on_output)?;
+            let length = file.read_on(&self.path, self.times, part, shown, on_output)?;
+            found |= length > 0;
             match next {
+                _ if length >= MAX_READ => break,
                 Some(next) => self.file = Some(next),
                 None => break,
             }
@@ -168,7 +172,7 @@ impl OpenFile {
         }))
     }
 
-    /// Reads up to the present end.
+    /// Reads up to the present end, or about [`MAX_READ`] bytes; returns how many.
     fn read_on(
         &mut self,
         path: &Path,
@@ -176,25 +180,26 @@ impl OpenFile {
         part: &mut Option<u64>,
         shown: &mut Shown,
         on_output: &mut dyn FnMut(OutputChunk<'_>),
-    ) -> io::Result<bool> {
+    ) -> io::Result<usize> {
         if self.was_emptied(*part)? {
             self.offset = 0;
             self.rest.clear();
         }
         self.file.seek(SeekFrom::Start(self.offset))?;
         let mut buffer = vec![0; CHUNK];
-        let mut found = false;
-        loop {
+        let mut total = 0;
+        while total < MAX_READ {
             self.keep(path);
             let length = self.file.read(&mut buffer)?;
             if length == 0 {
-                return Ok(found);
+                break;
             }
-            found = true;
+            total += length;
             self.offset += length as u64;
             self.rest.extend_from_slice(&buffer[..length]);
             self.take_lines(times, part, shown, on_output);
         }
+        Ok(total)
     }
 
     /// Locks the older file until it has been read. The newer one is locked by the log writer.

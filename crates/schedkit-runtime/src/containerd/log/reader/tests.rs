@@ -49,7 +49,7 @@ fn read(reader: &mut LogReader) -> String {
         text += mark;
         text += std::str::from_utf8(piece.bytes).unwrap();
     };
-    reader.read(&mut take).unwrap();
+    while reader.read(&mut take).unwrap() {}
     text
 }
 
