@@ -14,7 +14,7 @@ use crate::drivers::open;
 use crate::runtimes::{Endpoint, Runtimes};
 
 /// For requests that only read. A machine under load needs seconds to answer.
-pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(20);
+pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct Inventory {

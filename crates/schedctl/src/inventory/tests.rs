@@ -179,5 +179,5 @@ async fn a_runtime_that_hangs_is_one_that_does_not_answer() {
     let listing = Fake::Hangs;
     let answer = within(READ_TIMEOUT, &endpoint, listing.list()).await;
     let error = answer.unwrap_err().to_string();
-    assert_eq!(error, "Podman did not list its containers within 20 s");
+    assert_eq!(error, "Podman did not list its containers within 10 s");
 }

@@ -25,7 +25,7 @@ fn commands_end_while_podman_does_not_answer() {
                 let output =
                     fixture.run(&format!("{command} --driver podman --socket podman.sock"));
                 assert_eq!(output.code, 1, "{command}: {}", output.err);
-                let sentence = format!("Podman did not {attempt} within 20 s");
+                let sentence = format!("Podman did not {attempt} within 10 s");
                 let told = output.err.matches(&sentence).count();
                 assert_eq!(told, 1, "{command}: {}", output.err);
             });
