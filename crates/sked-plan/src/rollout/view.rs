@@ -25,6 +25,9 @@ pub(super) struct View<'a> {
     /// The nodes that Kubernetes takes for dead, by their parts; their pods may be about to be deleted
     /// for ever.
     dead: Vec<(&'a NodeName, PartId)>,
+    /// The nodes whose pod is being deleted, by their parts. On a node whose kernel is unknown it may
+    /// be about to be deleted for ever.
+    leaving: Vec<(&'a NodeName, PartId)>,
     /// Whether the DaemonSets are what the plan wants.
     pub(super) is_quiet: bool,
     pub(super) now: Timestamp,
@@ -101,12 +104,21 @@ impl<'a> View<'a> {
             let (id, _) = daemonsets.get(&pod.daemonset)?;
             Some((pod.node.as_ref().filter(is_dead)?, id.clone()))
         });
+        let leaving = observed.pods.iter().filter(|pod| pod.deleting);
+        let leaving = leaving.filter_map(|pod| {
+            let (id, _) = daemonsets.get(&pod.daemonset)?;
+            let node = pod.node.as_ref()?;
+            let kernel = observed.kernels.get(node)?;
+            let is_known = !matches!(kernel, KernelState::Unknown(_));
+            is_known.then(|| (node, id.clone()))
+        });
         Self {
             observed,
             schedext,
             templates,
             pods: pods.collect(),
             dead: dead.collect(),
+            leaving: leaving.collect(),
             is_quiet: plan.is_settled(),
             settings,
             now: observed.now,
@@ -153,7 +165,10 @@ impl<'a> View<'a> {
         let canaries = canaries.flat_map(|(_, nodes)| nodes);
         let canaries = canaries.map(|node| NodeName::from(node.as_str()));
         let nodes = self.pods_in(scope).map(|one| one.node.clone());
-        missing.max(self.known_down(nodes.chain(canaries), &up))
+        let leaving = self.leaving.iter();
+        let leaving = leaving.filter(|(_, id)| scope.has(id.pool.as_deref()));
+        let leaving = leaving.map(|(node, _)| NodeName::clone(node));
+        missing.max(self.known_down(nodes.chain(canaries).chain(leaving), &up))
     }
 
     fn pods_in(&self, scope: Scope<'_>) -> impl Iterator<Item = &PartPod<'a>> {
@@ -295,7 +310,11 @@ impl<'a> View<'a> {
         let available: BTreeSet<_> = available.map(|one| one.node).collect();
         let dead = self.dead_besides(scope, &available);
         let missing = wanted.saturating_sub(available.len() + dead);
-        let nodes = stable().map(|one| one.node.clone());
+        let leaving = self.leaving.iter();
+        let leaving = leaving.filter(|(_, id)| id.stage == Stage::Stable);
+        let leaving = leaving.filter(|(_, id)| scope.has(id.pool.as_deref()));
+        let leaving = leaving.map(|(node, _)| NodeName::clone(node));
+        let nodes = stable().map(|one| one.node.clone()).chain(leaving);
         missing.max(self.known_down(nodes, &available)) <= self.budget_in(scope)
     }
 }
