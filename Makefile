@@ -19,7 +19,7 @@ CONTAINER_TOOL ?= podman
 KUBECTL ?= kubectl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long bench prepare prepare-long lint unit fuzz e2e deny mutants static man manifests \
+.PHONY: help demo test test-long bench prepare prepare-long lint unit fuzz model e2e deny mutants static man manifests \
 	bootstrap install uninstall deploy undeploy run build docker-build build-installer test-e2e
 
 help: ## Show this list
@@ -45,7 +45,10 @@ unit: bootstrap ## Tests that need no root, no lab and no network
 fuzz: bootstrap ## A short run of every fuzz target; the long one is part of test-long
 	FUZZ_SEED=1 fuzz/run 10
 
-test-long: prepare-long $(if $(T),,deny mutants) ## What takes too long for every change: kernel series, faults, real schedulers, cosign, licences, mutants, fuzzing; T=NAME runs one suite
+model: bootstrap ## Every state of small roll-outs with faults, far beyond the bounds of `make unit`, and random walks
+	SCHEDKIT_MODEL=long cargo test --locked --package sked-plan --test properties model:: -- --nocapture --test-threads=1 --include-ignored
+
+test-long: prepare-long $(if $(T),,deny model mutants) ## What takes too long for every change: kernel series, faults, real schedulers, cosign, licences, mutants, fuzzing; T=NAME runs one suite
 	@$(XTASK) long $(T)
 	[ -n "$(T)" ] || SCHEDKIT_SEED=random cargo test --locked --package sked-plan --test properties explored
 	[ -n "$(T)" ] || for version in $(CONTAINERD); do SCHEDKIT_CONTAINERD=$$version $(XTASK) e2e containerd:: || exit 1; done

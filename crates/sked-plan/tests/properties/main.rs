@@ -11,5 +11,6 @@ mod generate;
 mod interleaving;
 mod kube;
 mod laws;
+mod model;
 mod rollouts;
 mod scale;
