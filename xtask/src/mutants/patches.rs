@@ -1,4 +1,5 @@
-//! The patches: each removes one check that cargo-mutants cannot remove. The reason stands above
+//! The patches: each removes one check of the verifier that cargo-mutants cannot remove, or of the
+//! planner. The reason stands above
 //! each group.
 //!
 //! Not here: checks that the library makes as well with the same message (a second signature in an
@@ -7,13 +8,22 @@
 
 mod conditions;
 mod constructs;
+mod planner;
 
 use super::Patch;
 use conditions::CONDITIONS;
 use constructs::{ATTRIBUTES, PATTERNS, SEVERAL_PLACES, STATEMENTS};
+use planner::PLANNER;
 
 pub(crate) fn all() -> impl Iterator<Item = &'static Patch> {
-    [CONDITIONS, ATTRIBUTES, PATTERNS, STATEMENTS, SEVERAL_PLACES]
-        .into_iter()
-        .flatten()
+    [
+        CONDITIONS,
+        ATTRIBUTES,
+        PATTERNS,
+        STATEMENTS,
+        SEVERAL_PLACES,
+        PLANNER,
+    ]
+    .into_iter()
+    .flatten()
 }

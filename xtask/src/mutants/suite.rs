@@ -13,6 +13,8 @@ const TIMED_OUT: i32 = 124;
 
 pub(crate) struct Suite {
     pub(crate) name: &'static str,
+    /// It judges patches of this crate only.
+    pub(crate) krate: &'static str,
     /// Cargo commands before the tests.
     preparation: &'static [&'static [&'static str]],
     /// Run in this order until one fails.
@@ -27,10 +29,11 @@ struct TestRun {
     args: &'static [&'static str],
 }
 
-/// The fast one first: only patches that it does not notice go to the second.
+/// Of two of one crate the fast one first: only patches that it does not notice go to the second.
 pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "without a lab",
+        krate: "crates/schedkit-image/",
         preparation: &[],
         runs: &[
             TestRun {
@@ -50,6 +53,7 @@ pub(crate) const SUITES: &[Suite] = &[
     },
     Suite {
         name: "with a lab",
+        krate: "crates/schedkit-image/",
         preparation: &[&[
             "build",
             "--package",
@@ -63,6 +67,16 @@ pub(crate) const SUITES: &[Suite] = &[
             args: &["trust::", "--test-threads=1"],
         }],
         timeout: "900",
+    },
+    Suite {
+        name: "the model of roll-outs",
+        krate: "crates/sked-plan/",
+        preparation: &[],
+        runs: &[TestRun {
+            tests: &["--package", "sked-plan", "--test", "properties"],
+            args: &["model::the_bounds"],
+        }],
+        timeout: "600",
     },
 ];
 
