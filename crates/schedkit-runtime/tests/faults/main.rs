@@ -3,14 +3,13 @@
 
 #![cfg(test)]
 
+mod output;
+mod pull;
 mod server;
 
 use std::error::Error;
-use std::fs::File;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime};
-
-use jiff::{Timestamp, ToSpan};
+use std::time::Duration;
 
 use schedkit_core::PinnedRef;
 use schedkit_image::registry::{Credentials, Hosts};
@@ -18,7 +17,7 @@ use schedkit_image::signature::{Trusted, waive};
 use schedkit_runtime::podman::{self, Podman, Timeouts};
 use schedkit_runtime::{
     After, ContainerId, Driver, DriverError, ImageEntry, ImageOwner, ImageStore, Launch,
-    OutputChunk, PullProgress, Until,
+    OutputChunk, Until,
 };
 
 use server::{Response, Server, json, libpod};
@@ -259,158 +258,6 @@ async fn every_call_has_a_timeout_and_one_sentence() {
 }
 
 #[tokio::test]
-async fn a_pull_without_messages_is_a_timeout() {
-    let head = "HTTP/1.1 200 OK\r\nLibpod-Api-Version: 4.3.1\r\n\r\n{\"stream\":\"Trying\"}\n";
-    let server = Server::start(move |line| {
-        if line.starts_with("POST") {
-            return Response::Stall(head.as_bytes().to_vec());
-        }
-        json(404, r#"{"message":"no such image"}"#)
-    });
-    let mut notes = Vec::new();
-    let podman = podman(&server).with_timeouts(SHORT);
-    let mut on_progress = |progress| notes.push(progress);
-    let pulled = podman.pull(&trusted(), &mut on_progress).await;
-    let text = message(&server, &pulled.unwrap_err());
-    let image = trusted().image().to_string();
-    assert_eq!(
-        text,
-        format!("Podman did not pull {image} within 2 s; {LOG}")
-    );
-    assert_eq!(notes, [PullProgress::Note("Trying".to_owned())]);
-}
-
-#[tokio::test]
-async fn a_failed_pull_has_its_reason() {
-    let image = trusted().image().to_string();
-    let trying = "{\"stream\":\"Trying to pull\"}\n";
-    for (lines, text) in [
-        (
-            "{\"error\":\"x: manifest unknown\"}\n".to_owned(),
-            format!("Podman could not pull {image}: x: manifest unknown"),
-        ),
-        (
-            format!("{trying}{{\"error\":\"write /x: no space left on device\"}}"),
-            format!(
-                "no space is left on Podman's disk: cannot pull {image}; make room: `podman \
-                 system prune` removes what is not used"
-            ),
-        ),
-        (
-            trying.to_owned(),
-            format!("Podman could not pull {image}: it stopped without a reason"),
-        ),
-        (
-            format!("{trying}{{\"str"),
-            format!(
-                "Podman could not pull {image}: a line about the pull cannot be parsed: EOF \
-                 while parsing a string at line 1 column 5"
-            ),
-        ),
-        // The pull is reported as done, and the store has another digest.
-        (
-            "{\"id\":\"1\"}\n".to_owned(),
-            format!("Podman could not pull {image}: what it pulled has another digest"),
-        ),
-    ] {
-        let server = Server::start(move |line| {
-            if line.starts_with("POST") {
-                return json(200, &lines);
-            }
-            json(200, r#"{"Id":"1","RepoDigests":["a.b/c@sha256:2"]}"#)
-        });
-        let pulled = podman(&server).pull(&trusted(), &mut |_| {}).await;
-        assert_eq!(message(&server, &pulled.unwrap_err()), text);
-    }
-}
-
-#[tokio::test]
-async fn a_pull_requests_only_the_digest() {
-    let server = Server::start(|_| json(404, r#"{"message":"no such image"}"#));
-    let error = podman(&server).pull(&trusted(), &mut |_| {}).await;
-    assert!(matches!(error, Err(DriverError::Refused { .. })));
-    let image = trusted().image().to_string();
-    let coded = image
-        .replace('/', "%2F")
-        .replace(':', "%3A")
-        .replace('@', "%40");
-    assert_eq!(
-        server.request_lines(),
-        [
-            format!("GET /v4.0.0/libpod/images/{coded}/json HTTP/1.1"),
-            format!("POST /v4.0.0/libpod/images/pull?reference={coded} HTTP/1.1"),
-        ]
-    );
-}
-
-#[tokio::test]
-async fn mirrors_are_used_first_and_upstream_never_used() {
-    let hosts = r#"{
-        "a.b": {"mirrors": ["m.n/x", "o.p:1"], "upstream": "never"},
-        "o.p:1": {"security": "plain-http"}
-    }"#;
-    let server = Server::start(|_| json(404, r#"{"message":"no such image"}"#));
-    let hosts = serde_json::from_str(hosts).unwrap();
-    let podman = Podman::new(server.socket(), hosts, Credentials::none()).with_timeouts(LONG);
-    podman.pull(&trusted(), &mut |_| {}).await.unwrap_err();
-    let pulls = server
-        .request_lines()
-        .into_iter()
-        .filter(|line| line.starts_with("POST"));
-    let digest = trusted().image().digest().to_string().replace(':', "%3A");
-    assert_eq!(
-        pulls.collect::<Vec<_>>(),
-        [
-            format!("POST /v4.0.0/libpod/images/pull?reference=m.n%2Fx%2Fc%40{digest} HTTP/1.1"),
-            format!(
-                "POST /v4.0.0/libpod/images/pull?reference=o.p%3A1%2Fc%40{digest}&tlsVerify=false \
-                 HTTP/1.1"
-            ),
-        ]
-    );
-}
-
-#[tokio::test]
-async fn a_login_is_sent_only_with_the_pull() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("auth.json");
-    // u:hunter2
-    std::fs::write(&file, r#"{"auths":{"a.b":{"auth":"dTpodW50ZXIy"}}}"#).unwrap();
-    let server = Server::start(|_| json(500, r#"{"message":"unauthorized"}"#));
-    let logins = Credentials::from_file(file.clone());
-    let podman = Podman::new(server.socket(), Hosts::default(), logins).with_timeouts(LONG);
-    let pulled = podman.pull(&trusted(), &mut |_| {}).await;
-    assert!(!format!("{podman:?} {pulled:?}").contains("hunter2"));
-    assert!(
-        server
-            .headers()
-            .iter()
-            .all(|text| !text.contains("x-registry-auth"))
-    );
-
-    let server = Server::start(|line| match line.starts_with("GET") {
-        true => json(404, r#"{"message":"no such image"}"#),
-        false => json(200, "{\"error\":\"unauthorized: authentication required\"}"),
-    });
-    let logins = Credentials::from_file(file.clone());
-    let podman = Podman::new(server.socket(), Hosts::default(), logins).with_timeouts(LONG);
-    let error = podman.pull(&trusted(), &mut |_| {}).await.unwrap_err();
-    assert!(message(&server, &error).ends_with("; log in with `podman login`"));
-    // {"a.b":{"password":"hunter2","username":"u"}}
-    let header = "x-registry-auth: \
-                  eyJhLmIiOnsicGFzc3dvcmQiOiJodW50ZXIyIiwidXNlcm5hbWUiOiJ1In19";
-    assert!(
-        server.headers()[1].contains(header),
-        "{:?}",
-        server.headers()
-    );
-
-    std::fs::write(&file, "{").unwrap();
-    let error = podman.pull(&trusted(), &mut |_| {}).await.unwrap_err();
-    assert!(matches!(error, DriverError::Registry { .. }), "{error:?}");
-}
-
-#[tokio::test]
 async fn ending_a_missing_container_is_no_error() {
     let missing = || {
         json(
@@ -518,142 +365,6 @@ async fn a_container_that_exits_while_it_is_inspected_is_inspected_again() {
     let result = podman(&server).output(&id(), Until::Now, &mut |_| {}).await;
     let text = message(&server, &result.unwrap_err());
     assert!(text.contains("no such process"), "{text}");
-}
-
-#[tokio::test]
-async fn malformed_output_is_an_error() {
-    let output = |body: &'static [u8]| async move {
-        let server = Server::start(move |line| {
-            if line.contains("/logs") {
-                return Response::Full(200, libpod(), body.to_vec());
-            }
-            json(200, r#"{"State":{"Status":"running","Pid":7}}"#)
-        });
-        let error = podman(&server).output(&id(), Until::Now, &mut |_| {}).await;
-        message(&server, &error.unwrap_err())
-    };
-    assert_eq!(
-        output(b"plain text\n").await,
-        "Podman could not show the output of c0ffee: a frame of its output begins with \
-         [112, 108, 97, 105]"
-    );
-    assert_eq!(
-        output(&[1, 0, 0, 0, 0, 0, 0, 2, b'x']).await,
-        "Podman could not show the output of c0ffee: its output ends inside a frame"
-    );
-}
-
-/// The log of a container as Podman selects from it: lines by their times.
-fn log_request(line: &str, log: &[(Timestamp, &str)]) -> Response {
-    let query = line.split(['?', '&', ' ']);
-    let query: Vec<(&str, String)> = query
-        .filter_map(|part| part.split_once('='))
-        .map(|(key, value)| (key, value.replace("%3A", ":")))
-        .collect();
-    let bound = |wanted: &str| {
-        let found = query.iter().find(|(key, _)| *key == wanted);
-        found.map(|(_, time)| time.parse::<Timestamp>().unwrap())
-    };
-    let (since, until) = (bound("since"), bound("until"));
-    let mut body = Vec::new();
-    for (time, text) in log {
-        if since.is_none_or(|since| *time > since) && until.is_none_or(|until| *time < until) {
-            let length = u32::try_from(text.len()).unwrap().to_be_bytes();
-            body.extend([&[1, 0, 0, 0][..], &length, text.as_bytes()].concat());
-        }
-    }
-    Response::Full(200, libpod(), body)
-}
-
-async fn all_output(server: &Server, until: Until) -> String {
-    let mut all = Vec::new();
-    let mut take = |chunk: OutputChunk<'_>| all.extend_from_slice(chunk.bytes);
-    podman(server)
-        .output(&id(), until, &mut take)
-        .await
-        .unwrap();
-    String::from_utf8(all).unwrap()
-}
-
-/// By a switch that failed: the exit code is lost, and the wait must not be for the next exit.
-#[tokio::test]
-async fn following_the_output_ends_when_the_container_was_started_again() {
-    let asked = AtomicUsize::new(0);
-    let server = Server::start(move |line| {
-        if line.contains("/logs") {
-            return Response::Full(200, libpod(), vec![]);
-        }
-        if line.contains("/wait") {
-            return Response::Stall(vec![]);
-        }
-        // Each request is answered, and then looked at once more.
-        let pid = match asked.fetch_add(1, Ordering::Relaxed) {
-            0 | 1 => 7,
-            _ => 8,
-        };
-        json(
-            200,
-            &format!(r#"{{"State":{{"Status":"running","Pid":{pid}}}}}"#),
-        )
-    });
-    let podman = podman(&server);
-    let mut ignore = |_: OutputChunk<'_>| {};
-    let id = id();
-    let followed = podman.output(&id, Until::Exit, &mut ignore);
-    let followed = tokio::time::timeout(Duration::from_secs(20), followed).await;
-    assert_eq!(followed.unwrap().unwrap(), None);
-}
-
-/// By NTP after the boot: what is printed from then on has times before the start.
-#[tokio::test]
-async fn output_is_followed_when_the_clock_is_set_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let pid_file = folder.path().join("pidfile");
-    File::create(&pid_file).unwrap();
-    let now = Timestamp::now();
-    let log = [
-        (now - 3.hours(), "of an earlier start\n"),
-        (now + 1.second(), "attached\n"),
-        (now - 2.hours(), "after the clock was set back\n"),
-    ];
-    let asked = AtomicUsize::new(0);
-    let server = Server::start(move |line| {
-        if line.contains("/logs") {
-            let there = match asked.fetch_add(1, Ordering::Relaxed) {
-                0 if !line.contains("follow") => &log[..1],
-                _ => &log[..],
-            };
-            return log_request(line, there);
-        }
-        let state = r#""State":{"Status":"exited","ExitCode":0}"#;
-        json(200, &format!(r#"{{{state},"PidFile":{pid_file:?}}}"#))
-    });
-    let output = all_output(&server, Until::Exit).await;
-    assert_eq!(output, "attached\nafter the clock was set back\n");
-}
-
-#[tokio::test]
-async fn the_output_of_a_process_is_shown_after_the_clock_was_set_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let pid_file = folder.path().join("pidfile");
-    // By the clock of that time.
-    let file = File::create(&pid_file).unwrap();
-    let hour = Duration::from_secs(3600);
-    file.set_modified(SystemTime::now() + hour).unwrap();
-    let now = Timestamp::now();
-    let log = [
-        (now - 3.hours(), "of an earlier start\n"),
-        (now, "of this start\n"),
-    ];
-    let pid = std::process::id();
-    let server = Server::start(move |line| {
-        if line.contains("/logs") {
-            return log_request(line, &log);
-        }
-        let state = format!(r#""State":{{"Status":"running","Pid":{pid}}}"#);
-        json(200, &format!(r#"{{{state},"PidFile":{pid_file:?}}}"#))
-    });
-    assert_eq!(all_output(&server, Until::Now).await, "of this start\n");
 }
 
 #[tokio::test]
