@@ -91,7 +91,6 @@ async fn a_second_signal_kills_the_scheduler_and_its_container_is_removed() {
     let fake = running();
     fake.outlive_sigterm();
     let interrupt = Interrupt::on(Interrupted::Interrupt, SignalKind::user_defined1()).unwrap();
-    let begun = Instant::now();
     let signals = async {
         for _ in 0..3 {
             sleep(Duration::from_millis(200)).await;
@@ -104,7 +103,6 @@ async fn a_second_signal_kills_the_scheduler_and_its_container_is_removed() {
     assert_eq!(fake.running(), None);
     let done = ["keep old-id", "keep old-id", "remove old-id"];
     assert_eq!(fake.done(), done);
-    assert!(begun.elapsed() < GRACE, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
