@@ -226,6 +226,7 @@ mod tests {
     use super::*;
     use crate::registry::challenge::parse;
     use crate::registry::endpoint::endpoints;
+    use crate::registry::reach::Reach;
     use crate::registry::transport::{Proxies, Transports};
 
     #[tokio::test]
@@ -233,7 +234,7 @@ mod tests {
         let http = Http {
             hosts: Default::default(),
             limits: Default::default(),
-            transports: Transports::new(Proxies::default()),
+            transports: Transports::new(Proxies::default(), Reach::default()),
         };
         let repository = "a.b/c".parse().unwrap();
         let endpoints = endpoints(&http.hosts, &repository, 1, "c").unwrap();

@@ -8,7 +8,7 @@ const MAX_PARAMETERS: usize = 32;
 
 /// What the registry accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Challenge {
+pub enum Challenge {
     /// A token from that server.
     Bearer(Bearer),
     /// User name and password.
@@ -17,10 +17,11 @@ pub(super) enum Challenge {
 
 /// The token server, and the parameters of a request to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Bearer {
-    pub(super) realm: Url,
-    pub(super) service: Option<String>,
-    pub(super) scope: Option<String>,
+pub struct Bearer {
+    /// With http or https, and without a name or a password.
+    pub realm: Url,
+    pub service: Option<String>,
+    pub scope: Option<String>,
 }
 
 /// Why a challenge cannot be answered.
@@ -40,9 +41,10 @@ pub enum ChallengeError {
 }
 
 /// The strongest challenge among the headers: a token before a password.
-pub(super) fn parse<'a>(
-    headers: impl IntoIterator<Item = &'a str>,
-) -> Result<Challenge, ChallengeError> {
+///
+/// # Errors
+/// When there is none that can be answered.
+pub fn parse<'a>(headers: impl IntoIterator<Item = &'a str>) -> Result<Challenge, ChallengeError> {
     let mut offered = Vec::new();
     let mut length = 0;
     for header in headers {

@@ -1,5 +1,7 @@
 //! The client over HTTP: each request of [`Registry`] in a few lines.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use schedkit_core::{Digest, ImageRef, PinnedRef, Repository, Tag};
 
@@ -7,6 +9,7 @@ use super::authentication::Authenticator;
 use super::blob::{self, Progress, Sink};
 use super::content::Descriptor;
 use super::credentials::Credentials;
+use super::endpoint::endpoints;
 use super::error::RegistryError;
 use super::host_config::Hosts;
 use super::http::Http;
@@ -14,6 +17,7 @@ use super::interface::{Document, Registry};
 use super::limits::Limits;
 use super::manifest::{self, ManifestRef};
 use super::problem::Problem;
+use super::reach::Reach;
 use super::request::Requester;
 use super::transport::{Proxies, Transports};
 use super::{referrers, tags};
@@ -35,6 +39,11 @@ pub struct Client {
 
 impl Client {
     pub fn new(config: ClientConfig) -> Self {
+        Self::within(Reach::default(), config)
+    }
+
+    /// One that connects to these addresses only, also where a registry refers it to others.
+    pub fn within(reach: Reach, config: ClientConfig) -> Self {
         let ClientConfig {
             hosts,
             credentials,
@@ -44,7 +53,7 @@ impl Client {
         let http = Http {
             hosts,
             limits,
-            transports: Transports::new(proxies),
+            transports: Transports::new(proxies, reach),
         };
         let authenticator = Authenticator::new(credentials);
         Self {
@@ -138,26 +147,63 @@ impl Registry for Client {
             .await
     }
 
+    /// Of all places, each manifest once. One place that fails makes it an error: the list would not
+    /// be complete.
     async fn referrers(&self, image: &PinnedRef) -> Result<Vec<Descriptor>, RegistryError> {
+        let mut all: Vec<Descriptor> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for place in 0..self.places(image.repository()) {
+            let list = self.referrers_at(image, place).await?;
+            all.extend(
+                list.into_iter()
+                    .filter(|one| seen.insert(one.digest.clone())),
+            );
+        }
+        Ok(all)
+    }
+
+    /// At least one: a repository without a usable host has an error to report.
+    fn places(&self, repository: &Repository) -> usize {
+        let hosts = &self.requester.http.hosts;
+        let found = endpoints(hosts, repository, self.limits().attempts, "");
+        found.map_or(1, |found| found.len().max(1))
+    }
+
+    async fn referrers_at(
+        &self,
+        image: &PinnedRef,
+        place: usize,
+    ) -> Result<Vec<Descriptor>, RegistryError> {
         let what = format!("the list of referrers of {image}");
         let requester = &self.requester;
         let timeout = self.limits().request;
-        // A mirror that has an image may lack its signatures: an empty list of one host is no
-        // result while there is another host to try.
-        let listed =
-            requester.on_first_host(image.repository(), &what, timeout, async |endpoint| {
-                let list = referrers::fetch(requester, endpoint, image, &what).await?;
-                match list.is_empty() {
-                    true => {
-                        let host = endpoint.host.as_str();
-                        Err(RegistryError::new(&*what, host, Problem::NotFound))
-                    }
-                    false => Ok(list),
-                }
-            });
+        let listed = requester.on_host(
+            image.repository(),
+            place,
+            &what,
+            timeout,
+            async |endpoint| referrers::fetch(requester, endpoint, image, &what).await,
+        );
         match listed.await {
             Err(error) if error.is_not_found() => Ok(Vec::new()),
             listed => listed,
         }
+    }
+
+    async fn document_at(&self, image: &ImageRef, place: usize) -> Result<Document, RegistryError> {
+        let what = image.to_string();
+        let requester = &self.requester;
+        let timeout = self.limits().request;
+        requester
+            .on_host(
+                image.repository(),
+                place,
+                &what,
+                timeout,
+                async |endpoint| {
+                    manifest::fetch(requester, endpoint, ManifestRef::of(image), &what).await
+                },
+            )
+            .await
     }
 }

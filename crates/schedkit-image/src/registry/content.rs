@@ -106,20 +106,7 @@ impl Content {
     /// # Errors
     /// When the bytes are neither a manifest nor an index, or both, or list too much.
     pub fn parse(bytes: &[u8]) -> Result<Self, ContentError> {
-        let outline: Outline = serde_json::from_slice(bytes)?;
-        let is_index = outline.manifests.is_some();
-        if is_index && (outline.config.is_some() || outline.layers.is_some()) {
-            return Err(ContentError::Ambiguous);
-        }
-        if let Some(media_type) = outline.media_type {
-            let is_index_type = media_type.ends_with("image.index.v1+json")
-                || media_type.ends_with("distribution.manifest.list.v2+json");
-            if is_index_type != is_index {
-                let media_type = crate::untrusted::brief(&media_type);
-                return Err(ContentError::Mislabelled { media_type });
-            }
-        }
-        let content = if is_index {
+        let content = if is_index(bytes)? {
             Self::Index(serde_json::from_slice(bytes)?)
         } else {
             Self::Manifest(serde_json::from_slice(bytes)?)
@@ -135,7 +122,25 @@ impl Content {
     }
 }
 
-fn digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+/// Whether a document is an index; otherwise it is a manifest.
+pub(super) fn is_index(bytes: &[u8]) -> Result<bool, ContentError> {
+    let outline: Outline = serde_json::from_slice(bytes)?;
+    let is_index = outline.manifests.is_some();
+    if is_index && (outline.config.is_some() || outline.layers.is_some()) {
+        return Err(ContentError::Ambiguous);
+    }
+    if let Some(media_type) = outline.media_type {
+        let is_index_type = media_type.ends_with("image.index.v1+json")
+            || media_type.ends_with("distribution.manifest.list.v2+json");
+        if is_index_type != is_index {
+            let media_type = crate::untrusted::brief(&media_type);
+            return Err(ContentError::Mislabelled { media_type });
+        }
+    }
+    Ok(is_index)
+}
+
+pub(super) fn digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
     let text = String::deserialize(deserializer)?;
     text.parse().map_err(D::Error::custom)
 }

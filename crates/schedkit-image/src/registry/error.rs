@@ -53,10 +53,11 @@ impl RegistryError {
         self.problem.retry()
     }
 
-    /// Whether the registry answered that it has no such content. Any other failure leaves open
-    /// whether the content exists.
+    /// Whether the registry and its mirrors answered that they have no such content. Any other
+    /// failure, of a mirror as well, leaves open whether the content exists.
     pub fn is_not_found(&self) -> bool {
-        matches!(*self.problem, Problem::NotFound)
+        let is_missing = matches!(*self.problem, Problem::NotFound);
+        is_missing && self.failed_mirrors.iter().all(Self::is_not_found)
     }
 }
 

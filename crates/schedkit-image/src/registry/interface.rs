@@ -48,8 +48,33 @@ pub trait Registry {
     async fn tags(&self, repository: &Repository) -> Result<Vec<Tag>, RegistryError>;
 
     /// The manifests whose subject is this image: from the referrers API, else from the tag
-    /// `sha256-<hex>`.
+    /// `sha256-<hex>`. Of their annotations only Sigstore's are kept.
     async fn referrers(&self, image: &PinnedRef) -> Result<Vec<Descriptor>, RegistryError>;
+
+    /// How many places have the images of a repository: its mirrors and the registry itself. Content
+    /// by digest is the same in all of them; lists and tags differ, so that whoever looks for
+    /// something must ask each place, counted from 0.
+    fn places(&self, _: &Repository) -> usize {
+        1
+    }
+
+    /// [`referrers`](Self::referrers), as one place lists them.
+    async fn referrers_at(
+        &self,
+        image: &PinnedRef,
+        _place: usize,
+    ) -> Result<Vec<Descriptor>, RegistryError> {
+        self.referrers(image).await
+    }
+
+    /// [`document`](Self::document), as one place has it.
+    async fn document_at(
+        &self,
+        image: &ImageRef,
+        _place: usize,
+    ) -> Result<Document, RegistryError> {
+        self.document(image).await
+    }
 }
 
 /// Resolves a reference to a digest. Whatever is verified, pulled or run was resolved here, once.

@@ -53,10 +53,7 @@ impl Pages {
         let Some(target) = &page.next else {
             return Ok(None);
         };
-        let next = self.first.join(target).ok();
-        let next = next.filter(|next| {
-            next.origin() == self.first.origin() && next.path() == self.first.path()
-        });
+        let next = resolve(&self.first, target);
         let next = next.filter(|next| self.seen.insert(next.to_string()));
         let next = next.ok_or(BadResponse::NextPage)?;
         if self.seen.len() > self.max {
@@ -69,10 +66,32 @@ impl Pages {
     }
 }
 
-/// The target of the link whose relation is `next`.
+/// The URL of the page after the one with this URL and these `Link` headers: a page of the same list
+/// on the same host.
+pub fn next_page(page: &str, headers: &[&str]) -> Option<String> {
+    let target = next_link(headers.iter().copied())?;
+    let next = resolve(&Url::parse(page).ok()?, target)?;
+    Some(next.into())
+}
+
+fn resolve(first: &Url, target: &str) -> Option<Url> {
+    let next = first.join(target).ok();
+    let mut next =
+        next.filter(|next| next.origin() == first.origin() && next.path() == first.path())?;
+    // A name or password in a URL would be sent as ours.
+    let _ = next.set_username("");
+    let _ = next.set_password(None);
+    next.set_fragment(None);
+    Some(next)
+}
+
 fn next_target(headers: &HeaderMap) -> Option<&str> {
     let headers = headers.get_all(LINK).iter();
-    let texts = headers.filter_map(|header| header.to_str().ok());
+    next_link(headers.filter_map(|header| header.to_str().ok()))
+}
+
+/// The target of the link whose relation is `next`.
+fn next_link<'a>(texts: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     texts.flat_map(links).find_map(|(target, parameters)| {
         let next = parameters.split(';').any(is_next);
         next.then_some(target)
@@ -129,10 +148,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_next_page_belongs_to_the_same_list() {
+        const PAGE: &str = "https://r.example/v2/a/tags/list?n=1";
+        let next = |target: &str| next_page(PAGE, &[&format!("<{target}>; rel=next")]);
+        let list = "https://r.example/v2/a/tags/list";
+        for (target, expected) in [
+            ("?n=1&last=b", Some(format!("{list}?n=1&last=b"))),
+            ("/v2/a/tags/list?x#y", Some(format!("{list}?x"))),
+            (
+                "https://me:secret@r.example/v2/a/tags/list?x",
+                Some(format!("{list}?x")),
+            ),
+            ("http://r.example/v2/a/tags/list?x", None),
+            ("https://r.example:8443/v2/a/tags/list?x", None),
+            ("//evil.example/v2/a/tags/list?x", None),
+            ("../other/tags/list", None),
+        ] {
+            assert_eq!(next(target), expected, "{target}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in r#"[ -~]*|[<>;,="relnxt ]{0,40}"#) {
             let _ = target(&text);
+            let _ = next_page("https://r.example/v2/a/tags/list", &[&text]);
         }
     }
 }

@@ -10,6 +10,7 @@ use schedkit_core::Digest;
 use super::challenge::ChallengeError;
 use super::content::ContentError;
 use super::credentials::{CredentialsError, LoginSource};
+use super::reach::NotPublic;
 use crate::untrusted::ReadError;
 
 /// Redirects that are followed for one request.
@@ -79,6 +80,9 @@ pub enum Problem {
     },
     #[error("the response cannot be used")]
     BadResponse(#[source] BadResponse),
+    /// See [`Reach`](super::Reach).
+    #[error("not asked")]
+    NotPublic(#[source] NotPublic),
     #[error("more than {MAX_REDIRECTS} redirects")]
     RedirectLoop,
     #[error("it refers to {to}, which has no TLS: not followed")]
@@ -112,6 +116,7 @@ impl Problem {
             | Self::WrongLength { .. }
             | Self::Status { .. }
             | Self::BadResponse(_)
+            | Self::NotPublic(_)
             | Self::RedirectLoop
             | Self::Downgrade { .. }
             | Self::Sink(_) => Retry::Never,

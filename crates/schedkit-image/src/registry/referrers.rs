@@ -4,14 +4,17 @@
 //! finding that out first would cost each of their users a round trip. Where there is an API, only
 //! its list counts.
 
-use std::collections::BTreeMap;
+mod list;
+
 use std::pin::pin;
 
 use reqwest::{Method, Url};
 use schedkit_core::{Digest, PinnedRef};
 use tokio::select;
 
-use super::content::{Content, Descriptor};
+use list::MAX_REFERRERS;
+
+use super::content::Descriptor;
 use super::endpoint::Endpoint;
 use super::error::RegistryError;
 use super::http::RedirectPolicy;
@@ -23,8 +26,8 @@ use super::request::{RegistryRequest, Requester};
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 /// For all pages together, and so for a single one.
 const MAX_LIST_BYTES: u64 = 4 * 1024 * 1024;
-const MAX_PAGES: usize = 20;
-const MAX_REFERRERS: usize = 1000;
+/// Registries send as few as a hundred entries a page.
+const MAX_PAGES: usize = 200;
 
 enum ApiResult {
     Listed(Vec<Descriptor>),
@@ -48,13 +51,8 @@ impl PartialList {
             let limit = MAX_LIST_BYTES;
             return Err(Problem::TooBig { limit });
         }
-        self.entries.extend(index_entries(&page.body)?);
-        if self.entries.len() > MAX_REFERRERS {
-            return Err(Problem::TooMany {
-                limit: MAX_REFERRERS,
-                items: "referrers",
-            });
-        }
+        self.entries.extend(list::parse(&page.body)?);
+        check_number(&self.entries)?;
         self.sender = Some(page.host.clone());
         Ok(())
     }
@@ -156,11 +154,26 @@ async fn by_tag(
         Err(error) => Err(error),
         // Some registries (GitLab's) take the tag for the digest and send the image itself.
         Ok(document) if document.digest == *subject => Ok(Vec::new()),
-        Ok(document) => index_entries(&document.bytes).map_err(|fault| {
+        Ok(document) => {
+            let listed = || -> Result<Vec<Descriptor>, Problem> {
+                let entries = list::parse(&document.bytes)?;
+                check_number(&entries)?;
+                Ok(entries)
+            };
             let host = endpoint.host.as_str();
-            RegistryError::new(what, host, fault.into())
-        }),
+            listed().map_err(|problem| RegistryError::new(what, host, problem))
+        }
     }
+}
+
+fn check_number(entries: &[Descriptor]) -> Result<(), Problem> {
+    if entries.len() > MAX_REFERRERS {
+        return Err(Problem::TooMany {
+            limit: MAX_REFERRERS,
+            items: "referrers",
+        });
+    }
+    Ok(())
 }
 
 fn means_no_api(problem: &Problem) -> bool {
@@ -168,24 +181,5 @@ fn means_no_api(problem: &Problem) -> bool {
         Problem::NotFound | Problem::Downgrade { .. } => true,
         Problem::Status { status, .. } => matches!(status, 300..=399 | 400 | 405 | 406),
         _ => false,
-    }
-}
-
-fn index_entries(body: &[u8]) -> Result<Vec<Descriptor>, BadResponse> {
-    match Content::parse(body)? {
-        Content::Index(index) => {
-            let entries = index.manifests.into_iter();
-            Ok(entries.map(without_annotations).collect())
-        }
-        Content::Manifest(_) => Err(BadResponse::NoIndex),
-    }
-}
-
-/// Annotations are most of a list's bytes and are not read from here: the referrer's own manifest
-/// has them, under a digest.
-fn without_annotations(entry: Descriptor) -> Descriptor {
-    Descriptor {
-        annotations: BTreeMap::new(),
-        ..entry
     }
 }

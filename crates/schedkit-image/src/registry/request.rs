@@ -43,8 +43,8 @@ impl Requester {
     }
 
     /// Runs `request` on the mirrors, then on the registry, until one succeeds; each gets `limit`.
-    /// The error is that of the last host, with the errors of the mirrors before it. When the last
-    /// host does not have the content, the mirrors' errors do not matter.
+    /// The error is that of the last host, with the errors of the mirrors before it. Content that no
+    /// host has is not found; if one of them failed otherwise, it may have the content.
     pub(super) async fn on_first_host<T>(
         &self,
         repository: &Repository,
@@ -55,12 +55,7 @@ impl Requester {
         let attempts = self.limits().attempts;
         let mut failed = Vec::new();
         for endpoint in endpoints(&self.http.hosts, repository, attempts, what)? {
-            let outcome = timeout(limit, request(&endpoint)).await;
-            let outcome = outcome.unwrap_or_else(|_| {
-                let host = endpoint.host.as_str();
-                Err(RegistryError::new(what, host, Problem::Timeout { limit }))
-            });
-            match outcome {
+            match in_time(&endpoint, what, limit, request(&endpoint)).await {
                 Ok(value) => return Ok(value),
                 Err(error) => failed.push(error),
             }
@@ -69,10 +64,30 @@ impl Requester {
             let host = repository.host().as_str();
             RegistryError::new(what, host, Problem::NotFound)
         });
-        Err(match last.is_not_found() {
+        let is_found_nowhere =
+            last.is_not_found() && failed.iter().all(RegistryError::is_not_found);
+        Err(match is_found_nowhere {
             true => last,
             false => last.after_mirrors(failed),
         })
+    }
+
+    /// Runs `request` on the mirror or registry at this position, and on no other.
+    pub(super) async fn on_host<T>(
+        &self,
+        repository: &Repository,
+        position: usize,
+        what: &str,
+        limit: Duration,
+        mut request: impl AsyncFnMut(&Endpoint) -> Result<T, RegistryError>,
+    ) -> Result<T, RegistryError> {
+        let attempts = self.limits().attempts;
+        let endpoints = endpoints(&self.http.hosts, repository, attempts, what)?;
+        let Some(endpoint) = endpoints.get(position) else {
+            let host = repository.host().as_str();
+            return Err(RegistryError::new(what, host, Problem::NotFound));
+        };
+        in_time(endpoint, what, limit, request(endpoint)).await
     }
 
     /// Sends a request to one host, again when that can help. Reading the body is part of the
@@ -129,6 +144,19 @@ impl Requester {
         }
         request.check_status(response, login).await
     }
+}
+
+async fn in_time<T>(
+    endpoint: &Endpoint,
+    what: &str,
+    limit: Duration,
+    request: impl Future<Output = Result<T, RegistryError>>,
+) -> Result<T, RegistryError> {
+    let outcome = timeout(limit, request).await;
+    outcome.unwrap_or_else(|_| {
+        let host = endpoint.host.as_str();
+        Err(RegistryError::new(what, host, Problem::Timeout { limit }))
+    })
 }
 
 impl<'a> RegistryRequest<'a> {

@@ -18,6 +18,7 @@ use super::host_config::{HostConfig, Security};
 use super::host_name::configured_name;
 use super::limits::Limits;
 use super::problem::{Problem, SetupError};
+use super::reach::{self, Reach};
 use crate::secret::Secret;
 
 /// HTTP proxies, as the environment of a program names them.
@@ -34,6 +35,7 @@ pub struct Proxies {
 #[derive(Debug)]
 pub(super) struct Transports {
     proxies: Proxies,
+    reach: Reach,
     built: Mutex<BTreeMap<TransportKind, reqwest::Client>>,
 }
 
@@ -61,9 +63,13 @@ impl TransportKind {
 }
 
 impl Transports {
-    pub(super) fn new(proxies: Proxies) -> Self {
+    pub(super) fn new(proxies: Proxies, reach: Reach) -> Self {
         let built = Mutex::default();
-        Self { proxies, built }
+        Self {
+            proxies,
+            reach,
+            built,
+        }
     }
 
     /// The HTTP client for a URL, with the configuration of its host.
@@ -73,6 +79,7 @@ impl Transports {
         config: Option<&HostConfig>,
         limits: &Limits,
     ) -> Result<reqwest::Client, Problem> {
+        self.reach.check(url).map_err(Problem::NotPublic)?;
         let kind = TransportKind::of(url, config);
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = built.get(&kind) {
@@ -105,6 +112,9 @@ impl Transports {
             .no_deflate()
             .no_zstd()
             .no_proxy();
+        if let Some(resolver) = self.reach.resolver() {
+            builder = builder.dns_resolver(resolver);
+        }
         for proxy in self.proxies.to_reqwest()? {
             builder = builder.proxy(proxy);
         }
@@ -147,6 +157,9 @@ pub(super) fn explain(error: reqwest::Error, host: &str, limits: &Limits) -> Pro
             false => limits.idle,
         };
         return Problem::Timeout { limit };
+    }
+    if let Some(refused) = reach::refused(source.as_ref()) {
+        return Problem::NotPublic(refused);
     }
     if is_tls(source.as_ref()) {
         let host = configured_name(host).to_owned();
@@ -229,7 +242,7 @@ mod tests {
                 "HTTP_PROXY",
             ),
         ] {
-            let transports = Transports::new(proxies);
+            let transports = Transports::new(proxies, Reach::default());
             let url = Url::parse("http://a.b/").unwrap();
             let error = transports
                 .client(&url, None, &Limits::default())

@@ -99,12 +99,22 @@ async fn the_error_lists_what_failed_at_each_mirror() {
 }
 
 #[tokio::test]
-async fn content_that_the_registry_does_not_have_is_not_found() {
-    let mirror = Server::start(|_| status(500)).await;
-    let origin = Server::start(|_| status(404)).await;
-    let client = Client::new(mirrored(&origin.host, &[&mirror.host], Upstream::Ask));
-    let error = client.head(&tagged(&origin.host)).await.unwrap_err();
-    assert!(error.is_not_found());
+async fn content_that_no_host_has_is_not_found() {
+    for (name, mirror, is_not_found) in [
+        ("gone", 404, true),
+        ("failure", 500, false),
+        ("denied", 403, false),
+    ] {
+        let mirror = Server::start(move |_| status(mirror)).await;
+        let origin = Server::start(|_| status(404)).await;
+        let client = Client::new(mirrored(&origin.host, &[&mirror.host], Upstream::Ask));
+        let error = client.head(&tagged(&origin.host)).await.unwrap_err();
+        assert_eq!(error.is_not_found(), is_not_found, "{name}");
+        let text = error.to_string();
+        assert!(text.contains("it was not found"), "{text}");
+        // Whoever reads it may have to ask why the mirror failed.
+        assert_eq!(text.contains(&mirror.host), !is_not_found, "{text}");
+    }
 }
 
 #[tokio::test]
@@ -155,14 +165,18 @@ async fn a_mirror_does_not_get_the_registrys_login() {
 }
 
 #[tokio::test]
-async fn after_a_mirror_without_signatures_the_registry_is_tried() {
+async fn referrers_are_those_of_all_places() {
     const INDEX: &str = "application/vnd.oci.image.index.v1+json";
     let signed = format!(
         r#"{{"manifests": [{{"digest": "{}", "size": 1}}]}}"#,
         crate::client::digest(b"a signature")
     );
     let none = || typed(INDEX, r#"{"manifests": []}"#);
-    let failed = "cannot get LIST from ORIGIN: the response has HTTP status 501 (its mirrors failed before: cannot get LIST from MIRROR: it was not found: check the name)";
+    let failed = |place| format!("cannot get LIST from {place}: the response has HTTP status 501");
+    let other = format!(
+        r#"{{"manifests": [{{"digest": "{}", "size": 1}}]}}"#,
+        crate::client::digest(b"an SBOM")
+    );
     for (name, mirror, origin, upstream, expected) in [
         (
             "empty",
@@ -187,11 +201,25 @@ async fn after_a_mirror_without_signatures_the_registry_is_tried() {
             Ok((0, false)),
         ),
         (
-            "enough",
+            "the mirror alone",
             typed(INDEX, &signed),
             none(),
             Upstream::Ask,
-            Ok((1, false)),
+            Ok((1, true)),
+        ),
+        (
+            "the same",
+            typed(INDEX, &signed),
+            typed(INDEX, &signed),
+            Upstream::Ask,
+            Ok((1, true)),
+        ),
+        (
+            "different",
+            typed(INDEX, &other),
+            typed(INDEX, &signed),
+            Upstream::Ask,
+            Ok((2, true)),
         ),
         // Whether the image is signed is then unknown.
         (
@@ -199,7 +227,14 @@ async fn after_a_mirror_without_signatures_the_registry_is_tried() {
             none(),
             status(501),
             Upstream::Ask,
-            Err(failed.to_owned()),
+            Err(failed("ORIGIN")),
+        ),
+        (
+            "failure of the mirror",
+            status(501),
+            none(),
+            Upstream::Ask,
+            Err(failed("MIRROR")),
         ),
     ] {
         let replying = |reply: Reply| {
@@ -222,4 +257,22 @@ async fn after_a_mirror_without_signatures_the_registry_is_tried() {
         let outcome = outcome.map_err(|error| message(&error, &names));
         assert_eq!(outcome, expected, "{name}");
     }
+}
+
+#[tokio::test]
+async fn one_place_is_asked_alone() {
+    let mirror = Server::start(|_| ok("a")).await;
+    let origin = Server::start(|_| ok("b")).await;
+    let client = Client::new(mirrored(&origin.host, &[&mirror.host], Upstream::Ask));
+    let image = tagged(&origin.host);
+    assert_eq!(client.places(image.repository()), 2);
+    for (place, content) in [(0, "a"), (1, "b")] {
+        let document = client.document_at(&image, place).await.unwrap();
+        assert_eq!(document.bytes, content);
+    }
+    assert_eq!((mirror.count(), origin.count()), (1, 1));
+    let error = client.document_at(&image, 2).await.unwrap_err();
+    assert!(error.is_not_found());
+    let never = Client::new(mirrored(&origin.host, &[&mirror.host], Upstream::Never));
+    assert_eq!(never.places(image.repository()), 1);
 }
