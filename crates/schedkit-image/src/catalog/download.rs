@@ -1,4 +1,4 @@
-//! Downloads a catalog over HTTP if it has changed, with limits for size and time.
+//! Downloads a catalog over HTTPS if it has changed, with limits for size and time.
 //!
 //! Never retries: a person waits, and there is a cache.
 
@@ -21,15 +21,20 @@ const MAX_ETAG_BYTES: usize = 256;
 /// Where the project publishes its catalog.
 const PUBLISHED: &str = "https://raw.githubusercontent.com/schedkit/plumbing/main/manifest.json";
 
-/// A URL with `http` or `https`. Prints without its query, which may be a token.
+/// A URL with `https`. Prints without its query, which may be a token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CatalogUrl(String);
 
 /// Why a text is no URL of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    #[error("the URL of a catalog starts with https:// or http:// and a host")]
-    NotHttp,
+    #[error("the URL of a catalog starts with https:// and a host")]
+    NotHttps,
+    #[error(
+        "the URL of a catalog starts with https://: over plain http anybody on the way could choose the \
+         images; use https, or download the file and name it"
+    )]
+    PlainHttp,
     /// Shell histories and process lists would show it.
     #[error("the URL of a catalog must not contain a user or a password")]
     Password,
@@ -66,15 +71,24 @@ impl CatalogUrl {
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The server of a test has no certificate.
+    #[cfg(test)]
+    pub(super) fn of_test_server(url: String) -> Self {
+        Self(url)
+    }
 }
 
 impl FromStr for CatalogUrl {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
-        let url = Url::parse(text).map_err(|_| UrlError::NotHttp)?;
-        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(UrlError::NotHttp);
+        let url = Url::parse(text).map_err(|_| UrlError::NotHttps)?;
+        if url.scheme() == "http" {
+            return Err(UrlError::PlainHttp);
+        }
+        if url.scheme() != "https" || !url.has_host() {
+            return Err(UrlError::NotHttps);
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(UrlError::Password);
@@ -131,7 +145,7 @@ pub(super) async fn download(
     }
 }
 
-/// A download that starts with TLS never follows a redirect without TLS.
+/// Never follows a redirect without TLS. Only a test's server is asked without.
 fn client(url: &CatalogUrl) -> Result<Client, DownloadError> {
     // Fails when a provider is installed already, which is fine.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
@@ -166,15 +180,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_http_and_prints_without_its_query() {
+    fn a_url_is_https_and_prints_without_its_query() {
         assert_eq!(PUBLISHED.parse(), Ok(CatalogUrl::published()));
         let url: CatalogUrl = "https://example.org/c.json?token=secret".parse().unwrap();
         assert_eq!(format!("{url} {url:?}").matches("secret").count(), 0);
         assert!(url.as_str().ends_with("?token=secret"));
         for (text, error) in [
-            ("/etc/catalog.json", UrlError::NotHttp),
-            ("ftp://example.org/c", UrlError::NotHttp),
-            ("https://", UrlError::NotHttp),
+            ("/etc/catalog.json", UrlError::NotHttps),
+            ("ftp://example.org/c", UrlError::NotHttps),
+            ("https://", UrlError::NotHttps),
+            ("http://example.org/c", UrlError::PlainHttp),
+            ("HTTP://localhost/c", UrlError::PlainHttp),
             ("https://me:secret@example.org/c", UrlError::Password),
         ] {
             assert_eq!(text.parse::<CatalogUrl>(), Err(error), "{text}");

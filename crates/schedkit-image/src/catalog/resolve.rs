@@ -111,6 +111,14 @@ impl Resolution {
         }
     }
 
+    /// The name that was asked for, if a catalog led from it to the image.
+    pub fn catalog_name(&self) -> Option<&str> {
+        match self {
+            Self::Named { name, .. } => Some(name.as_str()),
+            Self::Reference(_) => None,
+        }
+    }
+
     /// The scheduler's name in the catalog, else the last part of the image's path.
     pub fn scheduler(&self) -> &str {
         match self {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! named by the user:  FILE or URL ──────────────▶ catalog, else an error
-//! default:            published URL ─▶ cache ─▶ snapshot: always a catalog, perhaps a warning
+//! default:            published URL ─▶ cache ─▶ snapshot: always a catalog, perhaps a warning;
+//!                     each name with the image that the program knows (`pinned`)
 //! ```
 //!
 //! A catalog that the user names is never replaced by another. The caller prints the warning.
@@ -14,6 +15,7 @@ use std::str::FromStr;
 use super::cache::Cache;
 use super::download::{CatalogUrl, Download, DownloadError, UrlError, download};
 use super::parse::{CatalogError, MAX_BYTES};
+use super::pinned::{self, NotPinned};
 use super::resolve::Catalog;
 use crate::untrusted::{self, ReadError};
 
@@ -79,6 +81,12 @@ pub enum SourceError {
         #[source]
         source: CatalogError,
     },
+    #[error("the catalog {url} is not believed")]
+    NotPinned {
+        url: CatalogUrl,
+        #[source]
+        source: Box<NotPinned>,
+    },
     #[error("the embedded catalog is invalid")]
     Snapshot(#[source] CatalogError),
 }
@@ -89,8 +97,8 @@ pub enum SourceError {
 pub async fn load(source: &Source, cache: &Cache) -> Result<Loaded, SourceError> {
     match source {
         Source::Given(Location::File(path)) => read(path.clone()),
-        Source::Given(Location::Url(url)) => fetch(url, cache).await,
-        Source::Published(url) => match fetch(url, cache).await {
+        Source::Given(Location::Url(url)) => fetch(url, cache, |_| Ok(())).await,
+        Source::Published(url) => match fetch(url, cache, pinned::check).await {
             Err(cause) => fall_back(url, cache, cause),
             loaded => loaded,
         },
@@ -104,7 +112,10 @@ pub fn load_stored(source: &Source, cache: &Cache) -> Option<Catalog> {
     match source {
         Source::Given(Location::File(path)) => read(path.clone()).ok().map(|read| read.catalog),
         Source::Given(Location::Url(url)) => cached(url),
-        Source::Published(url) => cached(url).or_else(|| Catalog::snapshot().ok()),
+        Source::Published(url) => {
+            let cached = cached(url).filter(|catalog| pinned::check(catalog).is_ok());
+            cached.or_else(|| Catalog::snapshot().ok())
+        }
     }
 }
 
@@ -115,15 +126,25 @@ fn read(path: PathBuf) -> Result<Loaded, SourceError> {
     }
 }
 
-/// The cached copy is replaced only by a valid catalog.
-async fn fetch(url: &CatalogUrl, cache: &Cache) -> Result<Loaded, SourceError> {
+/// The cached copy is replaced only by a valid catalog that is believed.
+async fn fetch(
+    url: &CatalogUrl,
+    cache: &Cache,
+    check: fn(&Catalog) -> Result<(), NotPinned>,
+) -> Result<Loaded, SourceError> {
     let cached = cache.read(url);
+    let cached = cached.filter(|cached| check(&cached.catalog).is_ok());
     let known = cached.as_ref().and_then(|cached| cached.etag.as_ref());
     let download = download(url, known).await;
     let location = Location::Url(url.clone());
     match (download, cached) {
         (Ok(Download::New { text, etag }), _) => {
             let loaded = parse(&text, location)?;
+            check(&loaded.catalog).map_err(|source| {
+                let url = url.clone();
+                let source = Box::new(source);
+                SourceError::NotPinned { url, source }
+            })?;
             cache.write(url, &text, etag.as_ref());
             Ok(loaded)
         }
@@ -141,7 +162,9 @@ async fn fetch(url: &CatalogUrl, cache: &Cache) -> Result<Loaded, SourceError> {
 }
 
 fn fall_back(url: &CatalogUrl, cache: &Cache, cause: SourceError) -> Result<Loaded, SourceError> {
-    let (catalog, origin) = match cache.read(url) {
+    let cached = cache.read(url);
+    let cached = cached.filter(|cached| pinned::check(&cached.catalog).is_ok());
+    let (catalog, origin) = match cached {
         Some(cached) => (cached.catalog, Origin::Cache(url.clone())),
         None => {
             let snapshot = Catalog::snapshot().map_err(SourceError::Snapshot)?;

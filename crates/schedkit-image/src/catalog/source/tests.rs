@@ -7,7 +7,9 @@ use std::thread;
 
 use super::*;
 
-const FIRST: &str = r#"{"first": {"imageURI": "a.example/first"}}"#;
+const FIRST: &str = r#"{"first": {"imageURI": "ghcr.io/schedkit/first"}}"#;
+/// A name that leads elsewhere.
+const ELSEWHERE: &str = r#"{"first": {"imageURI": "a.example/first"}}"#;
 
 /// Sends one response per connection and records the `If-None-Match` of each request.
 struct Server {
@@ -31,7 +33,7 @@ impl Server {
                 let _ = stream.write_all(response.as_bytes());
             }
         });
-        let url = url.parse().unwrap();
+        let url = CatalogUrl::of_test_server(url);
         Self { url, known }
     }
 }
@@ -124,6 +126,26 @@ fn the_cached_copy_then_the_embedded_one_replace_the_published() {
 }
 
 #[test]
+fn the_published_catalog_cannot_lead_a_name_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::Folder(folder.path().to_owned());
+    let responses = vec![ok(ELSEWHERE, "\"1\""), ok(ELSEWHERE, "\"1\"")];
+    let server = Server::sending(responses);
+    let published = Source::Published(server.url.clone());
+    let loaded = load_now(&published, &cache).unwrap();
+    assert_eq!(loaded.origin, Origin::Snapshot);
+    let message = chain(&loaded.warning.unwrap());
+    assert!(message.contains("first is a.example/first"), "{message}");
+    // The user's own catalog says what the user says, and its copy is not the published one.
+    let given = Source::Given(Location::Url(server.url.clone()));
+    assert_eq!(names(&load_now(&given, &cache).unwrap()), ["first"]);
+    let stored = load_stored(&published, &cache).unwrap();
+    assert_eq!(stored, Catalog::snapshot().unwrap());
+    let offline = load_now(&published, &cache).unwrap();
+    assert_eq!(offline.origin, Origin::Snapshot);
+}
+
+#[test]
 fn a_catalog_that_the_user_names_is_never_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::Folder(folder.path().to_owned());
@@ -175,7 +197,8 @@ fn size_and_redirects_of_a_download_are_limited() {
 fn a_server_that_stops_sending_times_out() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/c.json", listener.local_addr().unwrap());
-    let source = Source::Given(Location::Url(url.parse().unwrap()));
+    let url = CatalogUrl::of_test_server(url);
+    let source = Source::Given(Location::Url(url));
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         request(&stream);
@@ -208,5 +231,5 @@ fn urls_and_paths_are_told_apart() {
     assert!(matches!(url, Location::Url(_)));
     let file: Location = "catalog/manifest.json".parse().unwrap();
     assert_eq!(file, Location::File("catalog/manifest.json".into()));
-    assert_eq!("ftp://a/b".parse::<Location>(), Err(UrlError::NotHttp));
+    assert_eq!("ftp://a/b".parse::<Location>(), Err(UrlError::NotHttps));
 }
