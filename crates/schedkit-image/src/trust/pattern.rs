@@ -1,4 +1,4 @@
-//! The pattern for an issuer or a subject: an exact text or a regular expression.
+//! The pattern for an issuer, a subject or a claim: an exact text, a prefix or a regular expression.
 //!
 //! Regular expressions match anywhere in the text, as cosign's do; one without an anchor at its
 //! start causes a warning. Only printable ASCII ever matches: certificates hold nothing else, and
@@ -13,13 +13,14 @@ use super::go_syntax::{self, Anchoring, SyntaxError};
 const MAX_CHARACTERS: usize = 1024;
 const MAX_COMPILED_BYTES: usize = 1 << 20;
 
-/// For the issuer or the subject of an identity.
+/// For the issuer or the subject of an identity, or for a claim of its certificate.
 #[derive(Debug, Clone)]
 pub struct Pattern(PatternKind);
 
 #[derive(Debug, Clone)]
 enum PatternKind {
     Exact(String),
+    Prefix(String),
     Regexp {
         program: Regex,
         anchoring: Anchoring,
@@ -50,6 +51,15 @@ impl Pattern {
         Ok(Self(PatternKind::Exact(text.to_owned())))
     }
 
+    /// Matches every text that begins with this one.
+    ///
+    /// # Errors
+    /// When it is empty or too long.
+    pub fn prefix(text: &str) -> Result<Self, PatternError> {
+        check_size(text)?;
+        Ok(Self(PatternKind::Prefix(text.to_owned())))
+    }
+
     /// Matches every text in which the regular expression has a match.
     ///
     /// # Errors
@@ -73,6 +83,7 @@ impl Pattern {
         text.bytes().all(is_printable)
             && match &self.0 {
                 PatternKind::Exact(expected) => expected == text,
+                PatternKind::Prefix(prefix) => text.starts_with(prefix.as_str()),
                 PatternKind::Regexp { program, .. } => program.is_match(text),
             }
     }
@@ -88,10 +99,16 @@ impl Pattern {
         )
     }
 
-    /// `exact` or `regexp`, and the text: the input of the policy's fingerprint.
+    /// Whether it is a prefix that ends in the middle of a name, so that it also matches longer names.
+    pub fn is_open_prefix(&self) -> bool {
+        matches!(&self.0, PatternKind::Prefix(prefix) if !prefix.ends_with(['/', '@', ':', '#', '?']))
+    }
+
+    /// `exact`, `prefix` or `regexp`, and the text: the input of the policy's fingerprint.
     pub(super) fn canonical(&self) -> (&'static str, &str) {
         match &self.0 {
             PatternKind::Exact(text) => ("exact", text),
+            PatternKind::Prefix(text) => ("prefix", text),
             PatternKind::Regexp { program, .. } => ("regexp", program.as_str()),
         }
     }
@@ -101,6 +118,7 @@ impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             PatternKind::Exact(text) => f.write_str(text),
+            PatternKind::Prefix(text) => write!(f, "{text}…"),
             PatternKind::Regexp { program, .. } => write!(f, "/{}/", program.as_str()),
         }
     }
@@ -136,6 +154,21 @@ mod tests {
         assert!(!exact.matches("https://github.com/aXb"));
         assert!(!exact.matches("https://github.com/a.b/"));
         assert!(!exact.is_unanchored());
+    }
+
+    #[test]
+    fn a_prefix_matches_what_begins_with_it() {
+        let organisation = Pattern::prefix("https://github.com/a/").unwrap();
+        assert!(organisation.matches("https://github.com/a/b"));
+        assert!(!organisation.matches("https://github.com/a-evil/b"));
+        assert!(!organisation.matches("x https://github.com/a/b"));
+        assert!(!organisation.is_open_prefix());
+        assert!(
+            Pattern::prefix("https://github.com/a")
+                .unwrap()
+                .is_open_prefix()
+        );
+        assert_eq!(Pattern::prefix("").unwrap_err(), PatternError::Empty);
     }
 
     #[test]

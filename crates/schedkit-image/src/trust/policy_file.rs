@@ -1,34 +1,32 @@
 //! The trust policy as a YAML file, parsed strictly; errors name line and column.
 //!
-//! `PolicyFile::parse` checks the text alone; `Policy::read` also reads the key files and the
-//! trusted root that it names. Relative paths are relative to the policy file.
+//! A file with `version: 2` has signers and rules (`with_rules`); one without it has keys and
+//! identities, and means what it has always meant. `PolicyFile::parse` checks the text alone;
+//! `Policy::read` also reads the key files and the trusted root that it names. Relative paths are
+//! relative to the policy file.
 
 mod fault;
+mod with_rules;
 
 use std::path::{Path, PathBuf};
 
 pub use fault::{KeyFileError, LocatedFault, PolicyError, PolicyFault, RootFileError};
 use fault::{MAX_ENTRIES, PUBLIC_REKOR};
 use serde::Deserialize;
-use serde_saphyr::{Location, MergeKeyPolicy, Spanned};
+use serde::de::IgnoredAny;
+use serde_saphyr::{DuplicateKeyPolicy, Location, MergeKeyPolicy, Spanned};
 
+use super::built_in::BuiltIn;
 use super::key::PublicKey;
 use super::pattern::Pattern;
-use super::policy::{Identity, LogForKeys, NamedKey, Policy, PolicyWarning};
+use super::policy::{Contents, Policy, PolicyFormat, PolicyWarning};
 use super::root::{RootOrigin, TrustRoot};
+use super::signer_policy::{Identity, LogForKeys, NamedKey, SignerPolicy};
 use crate::untrusted::{Reader, brief, read_trusted_file};
 
-const MAX_POLICY_BYTES: usize = 64 << 10;
+const MAX_POLICY_BYTES: usize = 256 << 10;
 const MAX_KEY_BYTES: usize = 64 << 10;
 const MAX_ROOT_BYTES: usize = 1 << 20;
-
-/// The default: images that workflows of the schedkit organisation on GitHub signed, on the public
-/// Sigstore instance.
-const BUILT_IN: &str = r"
-identities:
-  - issuer: https://token.actions.githubusercontent.com
-    subjectRegExp: ^https://github\.com/schedkit/
-";
 
 /// A policy whose text is valid and whose files have not been read yet.
 #[derive(Debug)]
@@ -39,6 +37,14 @@ pub struct PolicyFile {
     rekor_url: Option<Spanned<String>>,
     trusted_root: Option<Spanned<String>>,
     warnings: Vec<PolicyWarning>,
+    /// Signers and rules; `None` in a file that has none.
+    contents: Option<Contents>,
+}
+
+/// Says how the rest is to be read.
+#[derive(Deserialize)]
+struct YamlVersion {
+    version: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -75,16 +81,17 @@ impl Policy {
     /// # Errors
     /// Never with the built-in text, which a test checks.
     pub fn built_in() -> Result<Self, PolicyError> {
-        let path = Path::new("(built in)");
-        let load = || PolicyFile::parse(BUILT_IN)?.load(Path::new(""), Reader::User);
-        load().map_err(|source| invalid(path, source))
+        BuiltIn::default().policy()
     }
 
-    /// Reads a policy and the files that it names.
+    /// Reads a policy and the files that it names; `builtin:NAME` is one inside the program.
     ///
     /// # Errors
     /// When any of them cannot be read or is invalid, or when others may change what root reads.
     pub fn read(path: &Path, reader: Reader) -> Result<Self, PolicyError> {
+        if let Some(built_in) = BuiltIn::named(path) {
+            return built_in?.policy();
+        }
         let text = read_trusted_file(path, MAX_POLICY_BYTES, reader).map_err(|source| {
             PolicyError::Unreadable {
                 path: path.to_owned(),
@@ -97,19 +104,31 @@ impl Policy {
     }
 }
 
+impl BuiltIn {
+    /// # Errors
+    /// Never with the built-in texts, which a test checks.
+    pub fn policy(self) -> Result<Policy, PolicyError> {
+        let load = || PolicyFile::parse(self.text())?.load(Path::new(""), Reader::User);
+        load().map_err(|source| PolicyError::Invalid {
+            path: self.name().into(),
+            source,
+        })
+    }
+}
+
 impl PolicyFile {
     /// Parses the text of a policy. No file is opened.
     ///
     /// # Errors
     /// When the text is invalid.
     pub fn parse(text: &str) -> Result<Self, LocatedFault> {
-        let options = serde_saphyr::options! {
-            strict_booleans: true,
-            with_snippet: false,
-            merge_keys: MergeKeyPolicy::Error,
-        };
-        let yaml: Option<YamlPolicy> = serde_saphyr::from_str_with_options(text, options)
-            .map_err(|error| yaml_fault(&error))?;
+        // A text that is no YAML at all gets its error below.
+        let version = from_yaml::<Option<YamlVersion>>(text, DuplicateKeyPolicy::FirstWins);
+        let version = version.ok().flatten();
+        if version.is_some_and(|outline| outline.version.is_some()) {
+            return with_rules::parse(text);
+        }
+        let yaml: Option<YamlPolicy> = from_yaml(text, DuplicateKeyPolicy::Error)?;
         let yaml = yaml.ok_or_else(|| PolicyFault::Empty.without_position())?;
         let warnings = yaml.log_not_required().into_iter().collect();
         let keys = yaml.keys.unwrap_or_default();
@@ -124,6 +143,12 @@ impl PolicyFile {
         }
         let log_for_keys = log_for_keys(yaml.require_transparency_log, keys.is_empty())?;
         check_rekor(yaml.rekor_url.as_ref(), yaml.trusted_root.as_ref())?;
+        if let Some(url) = &yaml.rekor_url
+            && identities.is_empty()
+            && log_for_keys == LogForKeys::Optional
+        {
+            return Err(PolicyFault::RekorNotKept.at(url));
+        }
         Ok(Self {
             keys: keys.into_iter().map(|key| key.path).collect(),
             identities: identities.iter().map(identity).collect::<Result<_, _>>()?,
@@ -131,6 +156,7 @@ impl PolicyFile {
             rekor_url: yaml.rekor_url,
             trusted_root: yaml.trusted_root,
             warnings,
+            contents: None,
         })
     }
 
@@ -144,11 +170,11 @@ impl PolicyFile {
             .iter()
             .map(|path| read_key(folder, path, reader))
             .collect::<Result<_, _>>()?;
-        let root = read_root(folder, self.trusted_root.as_ref(), reader)?;
-        if let (Some(url), Some(_)) = (&self.rekor_url, &self.trusted_root)
-            && !root.log_urls().any(|known| same_url(known, &url.value))
-        {
-            return Err(PolicyFault::RekorNotInRoot.at(url));
+        let mut root = read_root(folder, self.trusted_root.as_ref(), reader)?;
+        if let Some(url) = &self.rekor_url {
+            root = root
+                .restricted_to(&url.value)
+                .ok_or_else(|| PolicyFault::RekorNotInRoot.at(url))?;
         }
         if let Some(path) = &self.trusted_root {
             if !self.identities.is_empty() && !root.serves_identities() {
@@ -163,10 +189,50 @@ impl PolicyFile {
             identities,
             log_for_keys,
             warnings,
+            contents,
             ..
         } = self;
-        Ok(Policy::new(keys, identities, log_for_keys, root, warnings))
+        let signers = SignerPolicy {
+            keys,
+            identities,
+            log_for_keys,
+            root,
+        };
+        let Some(contents) = contents else {
+            return Ok(Policy::of_signers(signers, warnings));
+        };
+        check_keys_differ(&signers.keys, &self.keys)?;
+        Ok(Policy::new(
+            signers,
+            contents,
+            PolicyFormat::Rules,
+            warnings,
+        ))
     }
+}
+
+/// One signature would count for two signers.
+fn check_keys_differ(keys: &[NamedKey], places: &[Spanned<String>]) -> Result<(), LocatedFault> {
+    for (position, (named, place)) in keys.iter().zip(places).enumerate() {
+        let mut earlier = keys.iter().take(position);
+        if earlier.any(|one| one.key.fingerprint() == named.key.fingerprint()) {
+            return Err(PolicyFault::SameKey.at(place));
+        }
+    }
+    Ok(())
+}
+
+fn from_yaml<'a, T: Deserialize<'a>>(
+    text: &'a str,
+    duplicate_keys: DuplicateKeyPolicy,
+) -> Result<T, LocatedFault> {
+    let options = serde_saphyr::options! {
+        strict_booleans: true,
+        with_snippet: false,
+        merge_keys: MergeKeyPolicy::Error,
+        duplicate_keys: duplicate_keys,
+    };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| yaml_fault(&error))
 }
 
 impl YamlPolicy {

@@ -6,13 +6,19 @@
 //! authorities that were valid then, because the library would otherwise accept one log's proof for
 //! another and an authority at a time when its certificates were not valid.
 
+mod chain;
+mod outline;
+
 use std::path::PathBuf;
+
+pub use chain::ChainFault;
+use chain::Purpose;
 
 use jiff::Timestamp;
 use schedkit_core::Digest;
 use sigstore_verify::Verifier;
 use sigstore_verify::trust_root::{CertificateAuthority, TransparencyLog, TrustedRoot};
-use sigstore_verify::types::{LogKeyId, TimeRange};
+use sigstore_verify::types::{HashAlgorithm, LogKeyId, TimeRange};
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 use x509_cert::time::Time;
@@ -55,9 +61,17 @@ pub enum RootError {
     MediaType(String),
     #[error("lists more than {MAX_ENTRIES} logs or authorities of one kind")]
     TooMany,
-    /// A promise of a log counts only while its key is valid.
-    #[error("has a transparency log ({0}) without the start of its key's validity")]
+    /// What a log has signed counts only while its key is valid.
+    #[error("has a log ({0}) without the start of its key's validity (`validFor`)")]
     NoValidity(String),
+    #[error("has a log ({0}) with another hash algorithm than SHA2_256")]
+    HashAlgorithm(String),
+    #[error("has an authority ({authority}) with a chain that {fault}")]
+    Chain {
+        /// Its URI.
+        authority: String,
+        fault: ChainFault,
+    },
 }
 
 /// Why a root cannot verify one signature.
@@ -84,18 +98,14 @@ impl TrustRoot {
     /// When it is none, or lacks something that verification needs.
     pub fn parse(text: &str, origin: RootOrigin) -> Result<Self, RootError> {
         let malformed = |text: String| RootError::Malformed(brief(&text));
+        outline::check(text).map_err(|error| malformed(error.to_string()))?;
         let parsed = TrustedRoot::from_json(text).map_err(|error| malformed(error.to_string()))?;
         if !parsed.media_type.starts_with(MEDIA_TYPE) {
             return Err(RootError::MediaType(brief(&parsed.media_type)));
         }
         check_sizes(&parsed)?;
-        if let Some(log) = parsed
-            .tlogs
-            .iter()
-            .find(|log| log.public_key.valid_for.is_none())
-        {
-            return Err(RootError::NoValidity(brief(&log.base_url)));
-        }
+        check_logs(&parsed)?;
+        check_chains(&parsed)?;
         // Parses every key and certificate, so that an invalid one is an error here.
         Verifier::new(&parsed).map_err(|error| malformed(error.to_string()))?;
         let authorities = parsed
@@ -115,11 +125,23 @@ impl TrustRoot {
         })
     }
 
+    /// The same root with this transparency log only; `None` if it has none at this URL.
+    pub(super) fn restricted_to(mut self, url: &str) -> Option<Self> {
+        let url = url.trim_end_matches('/');
+        let is_named = |log: &TransparencyLog| log.base_url.trim_end_matches('/') == url;
+        self.parsed.tlogs.retain(is_named);
+        if self.parsed.tlogs.is_empty() {
+            return None;
+        }
+        self.digest = sha256(format!("{} {url}", self.digest).as_bytes());
+        Some(self)
+    }
+
     pub fn origin(&self) -> &RootOrigin {
         &self.origin
     }
 
-    /// Of the file.
+    /// Of the file, and of the log if it is restricted to one.
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
@@ -202,6 +224,52 @@ fn check_sizes(root: &TrustedRoot) -> Result<(), RootError> {
         .chain(chains.map(|chain| chain.certificates.len()));
     if sizes.any(|size| size > MAX_ENTRIES) {
         return Err(RootError::TooMany);
+    }
+    Ok(())
+}
+
+/// cosign refuses a root with such a log, too.
+fn check_logs(root: &TrustedRoot) -> Result<(), RootError> {
+    let tlogs = root
+        .tlogs
+        .iter()
+        .map(|log| (&log.base_url, &log.public_key, log.hash_algorithm));
+    let ctlogs = root
+        .ctlogs
+        .iter()
+        .map(|log| (&log.base_url, &log.public_key, log.hash_algorithm));
+    for (url, key, hash) in tlogs.chain(ctlogs) {
+        if key.valid_for.is_none() {
+            return Err(RootError::NoValidity(brief(url)));
+        }
+        if hash != HashAlgorithm::Sha2256 {
+            return Err(RootError::HashAlgorithm(brief(url)));
+        }
+    }
+    Ok(())
+}
+
+fn check_chains(root: &TrustedRoot) -> Result<(), RootError> {
+    let issuers = root.certificate_authorities.iter().map(|one| {
+        (
+            one.uri.as_str(),
+            &one.cert_chain.certificates,
+            Purpose::CodeSigning,
+        )
+    });
+    let stampers = root.timestamp_authorities.iter().map(|one| {
+        let uri = one.uri.as_deref().unwrap_or_default();
+        (uri, &one.cert_chain.certificates, Purpose::TimeStamping)
+    });
+    for (uri, certificates, purpose) in issuers.chain(stampers) {
+        let ders: Vec<&[u8]> = certificates
+            .iter()
+            .map(|one| one.raw_bytes.as_bytes())
+            .collect();
+        chain::check(&ders, purpose).map_err(|fault| RootError::Chain {
+            authority: brief(uri),
+            fault,
+        })?;
     }
     Ok(())
 }

@@ -4,12 +4,17 @@ use std::path::PathBuf;
 
 use serde_saphyr::{Location, Spanned};
 
+use crate::trust::built_in::BuiltInError;
 use crate::trust::key::KeyError;
 use crate::trust::pattern::PatternError;
+use crate::trust::policy::{ClaimError, ScopeError};
 use crate::trust::root::RootError;
+use crate::trust::version::VersionError;
 use crate::untrusted::ReadError;
 
 pub(super) const MAX_ENTRIES: usize = 64;
+pub(super) const MAX_NAME: usize = 63;
+pub(super) const MAX_PREDICATE_TYPE: usize = 512;
 pub(super) const PUBLIC_REKOR: &str = "https://rekor.sigstore.dev";
 
 /// Why a policy cannot be used.
@@ -27,6 +32,8 @@ pub enum PolicyError {
         #[source]
         source: LocatedFault,
     },
+    #[error(transparent)]
+    NoBuiltIn(#[from] BuiltInError),
 }
 
 /// A fault and its position.
@@ -51,6 +58,67 @@ pub enum PolicyFault {
     Empty,
     #[error("more than {MAX_ENTRIES} {0}")]
     TooMany(&'static str),
+    #[error("{what}: at most {limit}, and there are more")]
+    MoreThan { what: &'static str, limit: usize },
+    #[error("`version` is 2, or absent for a policy of keys and identities alone")]
+    Version,
+    #[error("the policy has no rules, so that it would refuse every image")]
+    NoRules,
+    #[error("a signer has either a `key` or an identity (`issuer` and `subject`), and not both")]
+    KeyOrIdentity,
+    #[error("`claims` are in certificates, so a signer with a `key` has none")]
+    ClaimsOfKey,
+    #[error("a signer's name has 1 to {MAX_NAME} letters, digits, `-`, `_` and `.`")]
+    SignerName,
+    #[error("`{field}` is set twice: exactly, as a prefix or as a regular expression, but once")]
+    SetTwice { field: String },
+    #[error("a signer needs `{0}`, `{0}Prefix` or `{0}RegExp`")]
+    NotSet(&'static str),
+    #[error("`{name}` is unknown")]
+    Claim {
+        name: String,
+        #[source]
+        source: ClaimError,
+    },
+    #[error("is not a time such as 2026-12-31T23:59:59Z")]
+    Time,
+    #[error("`notAfter` is before `notBefore`, so the signer would never be accepted")]
+    NeverValid,
+    #[error("the policy has no signer `{0}`")]
+    NoSigner(String),
+    #[error("`{0}` is named twice")]
+    NamedTwice(String),
+    #[error("two signers have this key: one signature would count for both")]
+    SameKey,
+    #[error("the scope {text}")]
+    Scope {
+        text: String,
+        #[source]
+        source: ScopeError,
+    },
+    /// Neither would be more specific.
+    #[error(
+        "the scope {scope} has a rule already, at line {line}: two rules for it would contradict each other"
+    )]
+    SameScope { scope: String, line: u64 },
+    #[error("the rule names no signer; to refuse every image of its scope, write `refuse: true`")]
+    NoSignerInRule,
+    #[error("a rule with `refuse: true` refuses everything, and has nothing else but its scope")]
+    RefuseAndMore,
+    #[error("`refuse` is true or absent")]
+    RefuseFalse,
+    #[error("`require` is any, all or a number from 1 to {0}, the number of the rule's signers")]
+    Require(usize),
+    #[error("`title` is asked or any")]
+    Title,
+    #[error("`minimumVersion`")]
+    MinimumVersion(#[source] VersionError),
+    #[error("is not a digest such as sha256:… with 64 hexadecimal digits in lower case")]
+    Digest,
+    #[error("`predicateType` has 1 to {MAX_PREDICATE_TYPE} printable characters without spaces")]
+    PredicateType,
+    #[error("`predicateType` is the one of signatures, which are asked for with `signers`")]
+    SignaturePredicate,
     #[error("an identity has either `{0}` or `{0}RegExp`, not both")]
     Both(&'static str),
     #[error("an identity needs `{0}` or `{0}RegExp`")]
@@ -80,6 +148,11 @@ pub enum PolicyFault {
     RekorNeedsRoot,
     #[error("the `trustedRoot` has no log at this `rekorURL`")]
     RekorNotInRoot,
+    #[error(
+        "`rekorURL` would restrict nothing: without `requireTransparencyLog: true`, signatures by key need no log; \
+         set that, or remove `rekorURL`"
+    )]
+    RekorNotKept,
     #[error(
         "signatures by identity always need the log; `requireTransparencyLog: false` is for keys"
     )]

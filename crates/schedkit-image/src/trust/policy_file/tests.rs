@@ -68,35 +68,18 @@ rekorURL: https://rekor.sigstore.dev
         RootOrigin::PublicGood { .. }
     ));
     assert_eq!(policy.warnings(), [PolicyWarning::LogNotRequired]);
+    let signers = policy.signer_policy();
     let issuer = "https://token.actions.githubusercontent.com";
     let ours = "https://github.com/my-org/my-repo/.github/workflows/a.yml@refs/heads/main";
-    assert_eq!(policy.identity_of(issuer, ours), Some(Rule::Identity(0)));
+    assert_eq!(signers.identity_of(issuer, ours), Some(Rule::Identity(0)));
     assert_eq!(
-        policy.identity_of("https://accounts.google.com", ours),
+        signers.identity_of("https://accounts.google.com", ours),
         None
     );
     assert_eq!(
-        policy.identity_of(issuer, "https://github.com/my-org/other/"),
+        signers.identity_of(issuer, "https://github.com/my-org/other/"),
         None
     );
-}
-
-#[test]
-fn the_built_in_policy_trusts_the_organisations_workflows_only() {
-    let policy = Policy::built_in().unwrap();
-    let issuer = "https://token.actions.githubusercontent.com";
-    let ours = "https://github.com/schedkit/plumbing/.github/workflows/a.yml@refs/heads/main";
-    assert!(policy.identity_of(issuer, ours).is_some());
-    for other in [
-        "https://github.com/schedkit-evil/plumbing",
-        "https://githubXcom/schedkit/plumbing",
-        "https://evil.example/https://github.com/schedkit/plumbing",
-    ] {
-        assert!(policy.identity_of(issuer, other).is_none(), "{other}");
-    }
-    assert!(policy.identity_of(&format!("{issuer}/x"), ours).is_none());
-    assert!(policy.keys().is_empty());
-    assert_eq!(policy.warnings(), []);
 }
 
 #[test]
@@ -160,8 +143,16 @@ fn faults_are_reported_with_their_position() {
             "3:11: a `rekorURL` other than",
         ),
         (
-            "keys:\n- path: a.pem\nrekorURL: https://other.example\ntrustedRoot: full.json\n",
+            "keys:\n- path: a.pem\nrekorURL: https://other.example\ntrustedRoot: full.json\nrequireTransparencyLog: true\n",
             "3:11: the `trustedRoot` has no log",
+        ),
+        (
+            "keys:\n- path: a.pem\nrekorURL: https://rekor.sigstore.dev\n",
+            "3:11: `rekorURL` would restrict nothing",
+        ),
+        (
+            "keys:\n- path: a.pem\nrekorURL: https://rekor.sigstore.dev\nrequireTransparencyLog: false\n",
+            "3:11: `rekorURL` would restrict nothing",
         ),
         (
             "keys:\n- path: a.pem\ntrustedRoot: none.json\n",
@@ -228,7 +219,7 @@ fn a_regexp_without_an_anchor_causes_a_warning() {
     );
     let warnings = policy.unwrap().warnings();
     let expected = [(0, "subjectRegExp"), (1, "issuerRegExp")].map(|(position, field)| {
-        let rule = Rule::Identity(position);
+        let (rule, field) = (Rule::Identity(position), field.to_owned());
         PolicyWarning::Unanchored { rule, field }
     });
     assert_eq!(warnings, expected);
@@ -244,7 +235,8 @@ fn a_log_that_is_not_required_causes_a_warning() {
     let keys = "keys:\n- path: a.pem\n";
     let url = "rekorURL: https://rekor.sigstore.dev\n";
     let warnings = |policy: String| read(&policy).unwrap().warnings();
-    let found = warnings(format!("{keys}{url}"));
+    let both = format!("{keys}identities:\n- issuer: a\n  subject: b\n");
+    let found = warnings(format!("{both}{url}"));
     assert_eq!(found, [PolicyWarning::LogNotRequired]);
     assert!(
         found[0]
@@ -252,7 +244,7 @@ fn a_log_that_is_not_required_causes_a_warning() {
             .contains("set `requireTransparencyLog`")
     );
     for value in ["true", "false"] {
-        let policy = format!("{keys}{url}requireTransparencyLog: {value}\n");
+        let policy = format!("{both}{url}requireTransparencyLog: {value}\n");
         assert_eq!(warnings(policy), []);
     }
     assert_eq!(warnings(keys.to_owned()), []);
@@ -295,6 +287,60 @@ fn the_fingerprint_changes_with_what_decides_and_only_with_that() {
     assert_eq!(prints.len(), others.len() + 1);
 }
 
+/// Kept verdicts hold them, so that they are the same in every version of the program.
+#[test]
+fn fingerprints_of_policies_without_rules_never_change() {
+    let organisation = BuiltIn::SchedkitOrganisation.policy().unwrap();
+    let key = read("keys:\n- path: a.pem\n").unwrap();
+    let fingerprint_of_key = hash_of("key", &key.keys()[0].key.fingerprint().to_string(), None);
+    assert_eq!(*key.fingerprint(), fingerprint_of_key);
+    let identity = r"identity exact 43:https://token.actions.githubusercontent.com regexp 30:^https://github\.com/schedkit/";
+    let (name, rest) = identity.split_once(' ').unwrap();
+    let root = organisation.root().digest().to_string();
+    let expected = hash_of(name, rest, Some(&root));
+    assert_eq!(*organisation.fingerprint(), expected);
+}
+
+fn hash_of(kind: &str, who: &str, root: Option<&str>) -> schedkit_core::Digest {
+    let root = root.map(|root| format!("root {root}"));
+    let lines = [
+        Some(format!("{kind} {who}")),
+        root,
+        Some("keys without log".to_owned()),
+    ];
+    let lines = lines
+        .into_iter()
+        .flatten()
+        .map(|line| format!("{}:{line}\n", line.len()));
+    let text = format!("schedkit trust policy 1\n{}", lines.collect::<String>());
+    crate::hash::sha256(text.as_bytes())
+}
+
+#[test]
+fn a_policy_without_rules_is_one_rule_for_every_image() {
+    let policy = read("keys:\n- path: a.pem\nidentities:\n- issuer: a\n  subject: b\n").unwrap();
+    assert_eq!(policy.format(), PolicyFormat::Signers);
+    let repository = "a.example/one".parse().unwrap();
+    let rule = policy.rule_for(&repository).unwrap();
+    let asked = rule.requirements().unwrap();
+    assert_eq!(
+        (asked.signers.as_slice(), asked.needed),
+        ([0, 1].as_slice(), 1)
+    );
+    assert!(asked.attestations.is_empty() && asked.minimum_version.is_none());
+    // Titles were not read: only a name in the catalog says what the image is.
+    assert_eq!(policy.name_to_check(&repository, None), None);
+    assert_eq!(
+        policy.name_to_check(&repository, Some("scx_one")),
+        Some("scx_one")
+    );
+    let names = policy
+        .signers()
+        .iter()
+        .map(|signer| signer.name.to_string());
+    assert_eq!(names.collect::<Vec<_>>(), ["keys[0]", "identities[0]"]);
+}
+
 proptest! {
     #[test]
     fn no_text_makes_it_panic(text: String) {
@@ -309,4 +355,22 @@ proptest! {
             prop_assert!(!file.keys.is_empty() || !file.identities.is_empty());
         }
     }
+}
+
+#[test]
+fn the_url_of_a_log_restricts_the_root_to_it() {
+    let identity = "identities:\n- issuer: a\n  subject: b\n";
+    let policy = |more: &str| read(&format!("{identity}{more}")).unwrap();
+    let all = policy("");
+    assert!(all.root().log_urls().count() > 1);
+    let one = policy("rekorURL: https://rekor.sigstore.dev/\n");
+    let urls: Vec<&str> = one.root().log_urls().collect();
+    assert_eq!(urls, ["https://rekor.sigstore.dev"]);
+    assert_ne!(one.fingerprint(), all.fingerprint());
+    let root = "trustedRoot: full.json\n";
+    let first = policy(&format!("{root}rekorURL: https://rekor.example\n"));
+    let second = policy(&format!(
+        "{root}rekorURL: https://log2025-1.rekor.example\n"
+    ));
+    assert_ne!(first.fingerprint(), second.fingerprint());
 }
