@@ -50,7 +50,8 @@ type envelope struct {
 }
 
 type envelopeSignature struct {
-	Sig []byte `json:"sig"`
+	Sig   []byte `json:"sig"`
+	KeyID string `json:"keyid,omitempty"`
 }
 
 type messageSignature struct {

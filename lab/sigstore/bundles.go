@@ -132,6 +132,11 @@ func (g *generator) bundleCases(other *bundle) []bundleCase {
 		{"foreign-checkpoint", keep, func(b *bundle) { entry(b).Proof = g.untrustedProof(entry(b).Body) }},
 		{"checkpoint-of-another", keep, func(b *bundle) { entry(b).Proof.Checkpoint = entry(other).Proof.Checkpoint }},
 
+		// The name of a key is not signed. This one has the form that cosign computes.
+		{"other-keyid", keep, func(b *bundle) {
+			b.Envelope.Signatures[0].KeyID = "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU"
+		}},
+
 		// Valid parts of two signatures.
 		{"entry-of-another", keep, func(b *bundle) { b.Material.Entries = other.Material.Entries }},
 		{"certificate-of-another", keep, func(b *bundle) { b.Material.Certificate = other.Material.Certificate }},

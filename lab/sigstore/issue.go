@@ -3,7 +3,6 @@ package main
 
 import (
 	"crypto"
-	"crypto/rand"
 	"crypto/x509"
 	"encoding/json"
 	"time"
@@ -61,7 +60,9 @@ const (
 // signatureSpec says which authority issues which part of a signature. A nil authority leaves its
 // part out.
 type signatureSpec struct {
-	signer      signer
+	signer signer
+	// algorithm of the key.
+	algorithm   string
 	ca          *authority
 	certLog     *authority
 	log         *authority
@@ -82,6 +83,7 @@ func (g *generator) defaults(payload []byte) signatureSpec {
 	begin := g.now.Add(-time.Minute)
 	return signatureSpec{
 		signer:      signer{identity: g.request.Identity, issuer: g.request.Issuer, begin: begin, usage: x509.ExtKeyUsageCodeSigning},
+		algorithm:   "ecdsa-p256",
 		ca:          g.trusted,
 		certLog:     g.trusted,
 		log:         g.trusted,
@@ -106,13 +108,13 @@ type oneTimeKey struct {
 }
 
 func (w *signatureSpec) newKey() (oneTimeKey, error) {
-	key, err := makeKey("ecdsa-p256")
+	key, err := makeKey(w.algorithm)
 	if err != nil {
 		return oneTimeKey{}, err
 	}
 	certificate, err := w.ca.certificate(w.signer, key.Public(), w.certLog)
 	if err == nil && w.wrongKey {
-		key, err = makeKey("ecdsa-p256")
+		key, err = makeKey(w.algorithm)
 	}
 	return oneTimeKey{key, certificate}, err
 }
@@ -126,7 +128,7 @@ func (w *signatureSpec) recorded(what logged) logged {
 }
 
 func (k *oneTimeKey) sign(message []byte) ([]byte, error) {
-	return k.key.Sign(rand.Reader, hashOf(message), crypto.SHA256)
+	return signMessage(k.key, "", "", message)
 }
 
 func (w *signatureSpec) bundle() (*bundle, error) {

@@ -153,6 +153,7 @@ func (g *generator) simpleCases(other simple) []simpleCase {
 		{"tampered-log-index", keep, edit(bundleAnnotation, `"logIndex":4711`, `"logIndex":4712`)},
 		{"corrupt-log-entry", keep, edit(bundleAnnotation, `{`, ``)},
 
+		{"ed25519-certificate", func(w *signatureSpec) { w.algorithm = "ed25519" }, leave},
 		{"signature-by-another-key", func(w *signatureSpec) { w.wrongKey = true }, leave},
 		{"logged-another-payload", func(w *signatureSpec) {
 			w.changeLogged = func(l *logged) { l.message = []byte("something else") }

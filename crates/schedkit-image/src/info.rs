@@ -14,9 +14,9 @@ use serde::Serialize;
 use crate::registry::{Content, ContentError, Descriptor, Document, Index, Manifest};
 use crate::registry::{Platform, Registry, RegistryError, choose};
 use crate::untrusted;
-use config::Config;
+pub(crate) use config::Config;
 
-const MAX_CONFIG_BYTES: usize = 1024 * 1024;
+pub(crate) const MAX_CONFIG_BYTES: usize = 1024 * 1024;
 const MAX_FIELD_CHARACTERS: usize = 2000;
 const MAX_PLATFORMS: usize = 64;
 const KERNEL_MIN_VERSION: &str = "org.schedkit.scheduler.kernel.min-version";

@@ -20,15 +20,15 @@ struct Runtime {
 }
 
 #[derive(Debug)]
-pub(super) struct Config {
-    pub(super) created: Option<String>,
-    pub(super) architecture: Option<String>,
-    pub(super) os: Option<String>,
-    pub(super) labels: BTreeMap<String, String>,
+pub(crate) struct Config {
+    pub(crate) created: Option<String>,
+    pub(crate) architecture: Option<String>,
+    pub(crate) os: Option<String>,
+    pub(crate) labels: BTreeMap<String, String>,
 }
 
 impl Config {
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let blob: Blob = serde_json::from_slice(bytes)?;
         let labels = blob.config.unwrap_or_default().labels.unwrap_or_default();
         Ok(Self {

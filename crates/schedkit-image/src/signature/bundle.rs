@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use sigstore_verify::types::bundle::TimestampVerificationData;
 use sigstore_verify::types::{self, DerCertificate, SignatureContent};
 
+use super::key_id::ssh_fingerprint;
 use super::payload;
 use super::refusal::Refusal;
 use crate::untrusted::brief;
@@ -26,6 +27,8 @@ const MAX_TIMESTAMPS: usize = 32;
 #[derive(Debug)]
 pub(super) struct Bundle {
     parsed: types::Bundle,
+    /// The key that the envelope names, if it names one.
+    key_id: Option<String>,
     payload: Vec<u8>,
     message: Vec<u8>,
     signature: Vec<u8>,
@@ -158,7 +161,7 @@ struct EnvelopeSignature {
     #[serde(rename = "sig")]
     _sig: String,
     #[serde(rename = "keyid")]
-    _keyid: Option<String>,
+    key_id: Option<String>,
 }
 
 impl Bundle {
@@ -167,6 +170,7 @@ impl Bundle {
             serde_json::from_slice(bytes).map_err(|error| unreadable(&error.to_string()))?;
         outline.check()?;
         let text = str::from_utf8(bytes).map_err(|error| unreadable(&error.to_string()))?;
+        let key_id = outline.key_id();
         let parsed =
             types::Bundle::from_json(text).map_err(|error| unreadable(&error.to_string()))?;
         let SignatureContent::DsseEnvelope(envelope) = &parsed.content else {
@@ -177,6 +181,7 @@ impl Bundle {
         let signature = envelope.signature.sig.as_bytes().to_vec();
         Ok(Self {
             parsed,
+            key_id,
             payload,
             message,
             signature,
@@ -186,6 +191,21 @@ impl Bundle {
     /// Checks that its statement signs this digest.
     pub(super) fn check_payload(&self, digest: &Digest) -> Result<(), Refusal> {
         payload::check_statement(&self.payload, digest)
+    }
+
+    /// Checks that the envelope names no other key than this one, in DER form.
+    pub(super) fn check_key_id(&self, key: &[u8]) -> Result<(), Refusal> {
+        match &self.key_id {
+            Some(named) if ssh_fingerprint(key).as_ref() != Some(named) => {
+                Err(Refusal::OtherKeyId(brief(named)))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What its statement says, unparsed.
+    pub(super) fn payload(&self) -> &[u8] {
+        &self.payload
     }
 
     /// Whether it was signed with a certificate; otherwise with a key.
@@ -254,6 +274,11 @@ impl Outline {
             return Err(Refusal::LogProof("there is none".to_owned()));
         }
         Ok(())
+    }
+
+    fn key_id(self) -> Option<String> {
+        let mut signatures = self.dsse_envelope?.signatures.into_iter();
+        signatures.next()?.key_id.filter(|named| !named.is_empty())
     }
 }
 

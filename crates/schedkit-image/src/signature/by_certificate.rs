@@ -19,7 +19,7 @@ use super::log_entry::{Entry, LoggedSigner, RekorVersion};
 use super::refusal::Refusal;
 use super::simple_signing::SimpleSignature;
 use super::verdict::{Accepted, Evidence, Format, Signer};
-use crate::trust::{NarrowError, Policy};
+use crate::trust::{NarrowError, SignerPolicy};
 use crate::untrusted::brief;
 
 /// A certificate and the log entry of what it signed.
@@ -30,7 +30,7 @@ struct Signing<'a> {
 
 /// Verifies a bundle with a certificate.
 pub(super) fn verify_bundle(
-    policy: &Policy,
+    policy: &SignerPolicy,
     bundle: &Bundle,
     digest: &Digest,
     now: Timestamp,
@@ -43,6 +43,7 @@ pub(super) fn verify_bundle(
         .ok_or(Refusal::NoIdentityTrusted)?
         .as_bytes();
     let leaf = certificate::read(der)?;
+    bundle.check_key_id(&leaf.public_key)?;
     let entry = Entry::read(bundle.parsed(), policy.root())?;
     let signing = Signing { leaf, entry };
     let artifact = Artifact::from(Sha256Hash::new(*digest.as_bytes()));
@@ -65,7 +66,7 @@ pub(super) fn verify_bundle(
 
 /// Verifies a `.sig` layer with a certificate.
 pub(super) fn verify_simple(
-    policy: &Policy,
+    policy: &SignerPolicy,
     signature: &SimpleSignature<'_>,
     now: Timestamp,
 ) -> Result<Accepted, Refusal> {
@@ -77,6 +78,12 @@ pub(super) fn verify_simple(
     if leaf.old_issuer.is_none() {
         return Err(Refusal::Certificate(
             "it names its issuer only in the newer extension, which this format does not use"
+                .to_owned(),
+        ));
+    }
+    if leaf.is_ed25519 {
+        return Err(Refusal::Certificate(
+            "its key is an Ed25519 key, with which cosign verifies nothing in this format"
                 .to_owned(),
         ));
     }
@@ -112,7 +119,7 @@ fn check_has_no_log_time(entry: &Entry<'_>) -> Result<(), Refusal> {
 }
 
 fn verify_cryptography(
-    policy: &Policy,
+    policy: &SignerPolicy,
     signing: &Signing<'_>,
     artifact: Artifact<'_>,
     bundle: &Parsed,
@@ -134,7 +141,7 @@ fn verify_cryptography(
 }
 
 fn accept(
-    policy: &Policy,
+    policy: &SignerPolicy,
     signing: Signing<'_>,
     result: &VerificationResult,
     format: Format,
@@ -157,6 +164,7 @@ fn accept(
     }
     let times = result.verified_timestamps();
     check_not_in_future(times, now)?;
+    entry.check_not_after_end(times)?;
     let Leaf {
         subject, issuer, ..
     } = leaf;

@@ -12,7 +12,7 @@ use super::log_entry::{Entry, LoggedSigner, RekorVersion};
 use super::refusal::Refusal;
 use super::simple_signing::SimpleSignature;
 use super::verdict::{Accepted, Evidence, Format, LogEvidence, Signer};
-use crate::trust::{LogForKeys, NamedKey, Policy, Rule};
+use crate::trust::{LogForKeys, NamedKey, Rule, SignerPolicy};
 use crate::untrusted::brief;
 
 /// A signature with its log entry.
@@ -24,22 +24,28 @@ struct Logged<'a> {
 
 /// Verifies a bundle without a certificate.
 pub(super) fn verify_bundle(
-    policy: &Policy,
+    policy: &SignerPolicy,
     bundle: &Bundle,
     digest: &Digest,
     now: Timestamp,
 ) -> Result<Accepted, Refusal> {
     let (rule, named) = find_key(policy, bundle.message(), bundle.signature())?;
+    bundle.check_key_id(named.key.der())?;
     let mut evidence = without_log(Format::Bundle);
     if policy.log_for_keys() == LogForKeys::Required {
         let logged = bundle.without_timestamps();
         let entry = Entry::read(&logged, policy.root())?;
+        // Only a timestamp proves that an entry without a promise is older than its log's end.
+        let needs_timestamps = entry.has_ended(now) && entry.entry.inclusion_promise.is_none();
         if entry.version == RekorVersion::V2 {
             let signer = LoggedSigner::Key(named.key.der());
             entry.check_v2_body(bundle.message(), bundle.signature(), &signer)?;
         }
         let logged = Logged {
-            bundle: &logged,
+            bundle: match needs_timestamps {
+                true => bundle.parsed(),
+                false => &logged,
+            },
             entry,
             artifact: Artifact::from(Sha256Hash::new(*digest.as_bytes())),
         };
@@ -52,7 +58,7 @@ pub(super) fn verify_bundle(
 
 /// Verifies a `.sig` layer without a certificate.
 pub(super) fn verify_simple(
-    policy: &Policy,
+    policy: &SignerPolicy,
     signature: &SimpleSignature<'_>,
     now: Timestamp,
 ) -> Result<Accepted, Refusal> {
@@ -74,7 +80,7 @@ pub(super) fn verify_simple(
 }
 
 fn find_key<'a>(
-    policy: &'a Policy,
+    policy: &'a SignerPolicy,
     message: &[u8],
     signature: &[u8],
 ) -> Result<(Rule, &'a NamedKey), Refusal> {
@@ -86,7 +92,7 @@ fn find_key<'a>(
 
 /// Verifies the log entry of a signature by key. Returns when the log recorded it.
 fn check_log(
-    policy: &Policy,
+    policy: &SignerPolicy,
     named: &NamedKey,
     logged: Logged<'_>,
     now: Timestamp,
@@ -110,6 +116,15 @@ fn check_log(
     if !result.tlog_verified() {
         return Err(Refusal::NoLogEntry);
     }
+    if entry.has_ended(now) {
+        let times = result.verified_timestamps();
+        if times.is_empty() {
+            return Err(Refusal::NoTime(
+                "its log has ended, and no timestamp shows that the entry is older".to_owned(),
+            ));
+        }
+        entry.check_not_after_end(times)?;
+    }
     Ok((entry.evidence(), result.integrated_time()))
 }
 
@@ -123,6 +138,7 @@ fn refusal(error: Error) -> Refusal {
         Error::SignatureInvalid(_) | Error::Crypto(_) | Error::UnsupportedArtifact(_) => {
             Refusal::LogKey(text)
         }
+        Error::Timestamp(_) => by_certificate::refusal(error),
         _ => Refusal::Bundle(text),
     }
 }

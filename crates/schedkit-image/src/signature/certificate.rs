@@ -5,9 +5,9 @@
 
 use jiff::Timestamp;
 use x509_cert::Certificate;
-use x509_cert::der::Decode;
 use x509_cert::der::asn1::Utf8StringRef;
 use x509_cert::der::oid::ObjectIdentifier;
+use x509_cert::der::{Decode, Encode};
 use x509_cert::ext::Extension;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
@@ -18,10 +18,11 @@ use crate::trust::certificate_time;
 const SUBJECT: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.17");
 const ISSUER: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.4.1.57264.1.8");
 const OLD_ISSUER: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.4.1.57264.1.1");
+const ED25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
 /// ECDSA, Ed25519, RSA: the kinds of keys that cosign verifies with.
 const KEY_ALGORITHMS: [ObjectIdentifier; 3] = [
     ObjectIdentifier::new_unwrap("1.2.840.10045.2.1"),
-    ObjectIdentifier::new_unwrap("1.3.101.112"),
+    ED25519,
     ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1"),
 ];
 
@@ -32,6 +33,9 @@ pub(super) struct Leaf {
     /// The issuer in the extension of older certificates, the only one that cosign reads for v2's
     /// format.
     pub(super) old_issuer: Option<String>,
+    /// In DER form (SubjectPublicKeyInfo).
+    pub(super) public_key: Vec<u8>,
+    pub(super) is_ed25519: bool,
     pub(super) not_before: Timestamp,
     pub(super) not_after: Timestamp,
 }
@@ -42,6 +46,7 @@ pub(super) fn read(der: &[u8]) -> Result<Leaf, Refusal> {
     if !KEY_ALGORITHMS.contains(&body.subject_public_key_info.algorithm.oid) {
         return Err(refused("its key is of an unknown kind"));
     }
+    let public_key = body.subject_public_key_info.to_der();
     let extensions = body.extensions.as_deref().unwrap_or_default();
     let old_issuer = find(extensions, OLD_ISSUER)?.map(old_issuer).transpose()?;
     let new_issuer = find(extensions, ISSUER)?.map(issuer).transpose()?;
@@ -57,6 +62,8 @@ pub(super) fn read(der: &[u8]) -> Result<Leaf, Refusal> {
         subject: subject(names)?,
         issuer,
         old_issuer,
+        public_key: public_key.map_err(|_| refused("its key cannot be read"))?,
+        is_ed25519: body.subject_public_key_info.algorithm.oid == ED25519,
         not_before: time(&body.validity.not_before)?,
         not_after: time(&body.validity.not_after)?,
     })

@@ -1,5 +1,6 @@
 //! Finds signatures of an image where cosign stores them: its referrers and its `.sig` tag.
 //!
+//! Mirrors may lack signatures that the registry has, so both are asked of each place of a repository.
 //! Every signature is fetched as soon as it is listed, several at a time. A lookup is one step; its
 //! result is data: further lookups, a signature, or the reason why there is none. Used by `verify`
 //! only; nothing that it finds is verified yet.
@@ -8,26 +9,29 @@ use bytes::Bytes;
 use schedkit_core::{Digest, ImageRef, PinnedRef, Tag};
 
 use super::found::{FoundSignature, Material, SignatureId, SignatureSource};
+use super::payload::SIGNATURE_PREDICATE;
 use super::refusal::Refusal;
 use crate::registry::{Content, Descriptor, Document, Manifest, Registry, RegistryError};
 use crate::untrusted::brief;
 
-/// Further referrers and further layers are not fetched.
-pub(super) const MAX_SIGNATURES: usize = 64;
+/// Further referrers are not fetched. Years of daily attestations fit.
+pub(super) const MAX_SIGNATURES: usize = 2048;
 /// A bundle with its proof has some ten kilobytes.
 const MAX_BUNDLE_BYTES: usize = 1 << 20;
 /// A simple-signing payload has some three hundred bytes.
 const MAX_PAYLOAD_BYTES: usize = 64 << 10;
 
 const BUNDLE_TYPE: &str = "application/vnd.dev.sigstore.bundle";
+/// The annotation in which cosign repeats what a bundle states.
+const PREDICATE_TYPE: &str = "dev.sigstore.bundle.predicateType";
 const SIMPLE_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 
 #[derive(Debug)]
 pub(super) enum Lookup {
-    /// The list of referrers of the image.
-    Referrers,
-    /// The manifest under its `.sig` tag.
-    SignatureTag,
+    /// The list of referrers of the image at one place of its repository.
+    Referrers { place: usize },
+    /// The manifest under its `.sig` tag at one place.
+    SignatureTag { place: usize },
     /// One referrer, and its bundle if it is a signature.
     Referrer(Descriptor),
     /// One layer of the `.sig` tag.
@@ -55,8 +59,8 @@ pub(super) async fn look_up(
     lookup: Lookup,
 ) -> LookupResult {
     let result = match lookup {
-        Lookup::Referrers => referrers(registry, image).await,
-        Lookup::SignatureTag => signature_tag(registry, image).await,
+        Lookup::Referrers { place } => referrers(registry, image, place).await,
+        Lookup::SignatureTag { place } => signature_tag(registry, image, place).await,
         Lookup::Referrer(descriptor) => referrer(registry, image, &descriptor).await,
         Lookup::Layer(descriptor) => layer(registry, image, descriptor).await,
     };
@@ -66,35 +70,41 @@ pub(super) async fn look_up(
 async fn referrers(
     registry: &impl Registry,
     image: &PinnedRef,
+    place: usize,
 ) -> Result<LookupResult, RegistryError> {
-    let Some(mut list) = if_found(registry.referrers(image).await)? else {
+    let Some(mut list) = if_found(registry.referrers_at(image, place).await)? else {
         return Ok(LookupResult::Nothing);
     };
     let total = list.len();
-    // The artifact type in a list is often wrong, so no referrer is left out because of it; it
-    // only decides which are looked up first.
-    let is_other_type = |entry: &Descriptor| {
-        !entry
-            .artifact_type
-            .as_deref()
-            .unwrap_or("")
-            .starts_with(BUNDLE_TYPE)
-    };
-    list.sort_by_key(is_other_type);
+    list.sort_by_key(likelihood);
     list.truncate(MAX_SIGNATURES);
     let lookups = list.into_iter().map(Lookup::Referrer).collect();
     Ok(LookupResult::Further { lookups, total })
 }
 
+/// The likeliest signatures are looked up first. What a list says of a referrer is often missing or
+/// wrong, so it decides the order only and excludes none.
+fn likelihood(entry: &Descriptor) -> u8 {
+    let artifact_type = entry.artifact_type.as_deref().unwrap_or_default();
+    let predicate = entry.annotations.get(PREDICATE_TYPE);
+    match predicate.map(String::as_str) {
+        Some(SIGNATURE_PREDICATE) => 0,
+        None if artifact_type.starts_with(BUNDLE_TYPE) => 1,
+        None => 2,
+        Some(_) => 3,
+    }
+}
+
 async fn signature_tag(
     registry: &impl Registry,
     image: &PinnedRef,
+    place: usize,
 ) -> Result<LookupResult, RegistryError> {
     let Ok(tag) = format!("sha256-{}.sig", image.digest().hex()).parse::<Tag>() else {
         return Ok(LookupResult::Nothing);
     };
     let tagged = ImageRef::tagged(image.repository().clone(), tag);
-    let Some(document) = if_found(registry.document(&tagged).await)? else {
+    let Some(document) = if_found(registry.document_at(&tagged, place).await)? else {
         return Ok(LookupResult::Nothing);
     };
     let manifest = match parse(&document) {

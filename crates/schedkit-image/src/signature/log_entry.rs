@@ -7,6 +7,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
 use sigstore_verify::trust_root::TransparencyLog;
 use sigstore_verify::types::bundle::{InclusionProof, TransparencyLogEntry};
 use sigstore_verify::types::{Bundle, KindVersion};
@@ -69,6 +70,25 @@ impl<'a> Entry<'a> {
             log: brief(&self.log.base_url),
             index: self.entry.log_index.get(),
         }
+    }
+
+    /// Whether the log accepts no further entries. What is entered nevertheless proves nothing.
+    pub(super) fn has_ended(&self, now: Timestamp) -> bool {
+        self.end().is_some_and(|end| end < now)
+    }
+
+    /// Checks the proven times of an entry against the end of its log. The library does it for
+    /// promises only, which Rekor v2 does not make.
+    pub(super) fn check_not_after_end(&self, times: &[Timestamp]) -> Result<(), Refusal> {
+        let Some(end) = self.end() else { return Ok(()) };
+        match times.iter().find(|&&time| time > end) {
+            Some(&made) => Err(Refusal::LogEnded { made, end }),
+            None => Ok(()),
+        }
+    }
+
+    fn end(&self) -> Option<Timestamp> {
+        self.log.public_key.valid_for.and_then(|window| window.end)
     }
 
     fn check_promise(&self) -> Result<(), Refusal> {

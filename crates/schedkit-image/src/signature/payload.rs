@@ -10,12 +10,13 @@ mod unique_names;
 use schedkit_core::Digest;
 use serde::Deserialize;
 
-use self::unique_names::UniqueNames;
+pub(super) use self::unique_names::UniqueNames;
 use super::refusal::Refusal;
 use crate::untrusted::brief;
 
 const STATEMENT: &str = "https://in-toto.io/Statement/v1";
-const SIGNATURE_PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
+/// What a statement that signs an image states.
+pub(super) const SIGNATURE_PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
 const SIMPLE_SIGNATURE: &str = "cosign container image signature";
 /// cosign's limit.
 const MAX_SUBJECTS: usize = 1024;

@@ -4,6 +4,8 @@
 
 use jiff::Timestamp;
 
+use crate::trust::SignerMismatch;
+
 /// Why one signature is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -34,6 +36,9 @@ pub enum Refusal {
     /// It would add certificates to the trusted ones.
     #[error("its bundle brings a certificate chain of its own")]
     CertificateChain,
+    /// The name is not signed; cosign passes over a signature that names another key.
+    #[error("its envelope names another key (`keyid`) than the one that made it: {0}")]
+    OtherKeyId(String),
     #[error("its annotation {name} {fault}")]
     Annotation {
         name: &'static str,
@@ -55,6 +60,9 @@ pub enum Refusal {
     NoKeyTrusted,
     #[error("it was made with a certificate, and the policy trusts no identities")]
     NoIdentityTrusted,
+    /// It is proven whose signature it is, and the policy's rule for this image does not accept it.
+    #[error(transparent)]
+    Signer(SignerMismatch),
     #[error("none of the policy's keys made this signature of this content")]
     WrongKey,
     #[error("its certificate's key did not make this signature of this content: {0}")]
@@ -82,9 +90,12 @@ pub enum Refusal {
     #[error("it has {0} log entries where one is expected")]
     LogEntries(usize),
     #[error(
-        "its entry is in a transparency log that is not trusted; a newer trusted root may know it (`trustedRoot`)"
+        "its entry is in a transparency log that is not trusted; a newer trusted root may know it (`trustedRoot`), or the policy's `rekorURL` names another"
     )]
     UnknownLog,
+    /// Whoever has the key of a log that has ended could add to it.
+    #[error("its entry was made at {made}, after the end of its transparency log ({end})")]
+    LogEnded { made: Timestamp, end: Timestamp },
     #[error("the log's promise (SET) does not hold: {0}")]
     LogPromise(String),
     #[error("the log's proof does not hold: {0}")]

@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use schedkit_core::{Digest, PinnedRef};
 use serde::Serialize;
 
+use super::conformity::{Conformity, TitleCheck};
 use super::found::{SignatureId, SignatureSource, as_text};
-use crate::trust::Rule;
+use crate::trust::{Policy, PolicyFormat, Rule, ScopedRule};
 use crate::untrusted::brief;
 
 /// An image whose signature the policy accepts.
@@ -29,8 +30,24 @@ pub struct Verified {
     rule: Rule,
     signature: SignatureId,
     evidence: Evidence,
+    further_signatures: Vec<FurtherSignature>,
+    attestations: Vec<AcceptedAttestation>,
+    /// The rule of the policy for images of this repository; `None` if it has no rules.
+    policy_rule: Option<String>,
+    title: TitleCheck,
+    version: Option<String>,
     #[serde(serialize_with = "as_text")]
     policy: Digest,
+}
+
+/// A signature beside the first, where a rule needs several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FurtherSignature {
+    pub signer: Signer,
+    #[serde(serialize_with = "as_text")]
+    pub rule: Rule,
+    pub signature: SignatureId,
+    pub evidence: Evidence,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -130,26 +147,57 @@ pub(super) struct Accepted {
     pub(super) evidence: Evidence,
 }
 
+/// An accepted signature.
+#[derive(Debug)]
+pub(super) struct AcceptedSignature {
+    pub(super) id: SignatureId,
+    pub(super) accepted: Accepted,
+    /// The signers of the policy that it may count for.
+    pub(super) counts_for: Vec<usize>,
+}
+
+/// An attestation that a rule asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AcceptedAttestation {
+    pub predicate_type: String,
+    pub signer: Signer,
+    /// The entry of the policy that accepts its signer.
+    #[serde(serialize_with = "as_text")]
+    pub rule: Rule,
+    #[serde(flatten)]
+    pub id: SignatureId,
+}
+
 impl Verified {
+    /// The first signature is the one that was accepted first; there is at least one.
     pub(super) fn new(
         image: PinnedRef,
-        signature: SignatureId,
-        accepted: Accepted,
-        policy: Digest,
-    ) -> Self {
-        let Accepted {
+        (signatures, attestations): (Vec<AcceptedSignature>, Vec<AcceptedAttestation>),
+        conformity: Conformity,
+        (policy, policy_rule): (&Policy, &ScopedRule),
+    ) -> Option<Self> {
+        let mut signatures = signatures.into_iter().map(FurtherSignature::from);
+        let FurtherSignature {
             signer,
             rule,
+            signature,
             evidence,
-        } = accepted;
-        Self {
+        } = signatures.next()?;
+        let has_rules = policy.format() == PolicyFormat::Rules;
+        let Conformity { title, version } = conformity;
+        Some(Self {
             image,
             signer,
             rule,
             signature,
             evidence,
-            policy,
-        }
+            further_signatures: signatures.collect(),
+            attestations,
+            policy_rule: has_rules.then(|| policy_rule.to_string()),
+            title,
+            version,
+            policy: policy.fingerprint().clone(),
+        })
     }
 
     /// Exactly this digest was signed.
@@ -179,9 +227,54 @@ impl Verified {
         &self.evidence
     }
 
+    /// Of others, where the rule needs several signers.
+    pub fn further_signatures(&self) -> &[FurtherSignature] {
+        &self.further_signatures
+    }
+
+    /// Those that the rule asks for.
+    pub fn attestations(&self) -> &[AcceptedAttestation] {
+        &self.attestations
+    }
+
+    /// The policy's rule for the image, such as `rules[0] (ghcr.io/schedkit)`.
+    pub fn policy_rule(&self) -> Option<&str> {
+        self.policy_rule.as_deref()
+    }
+
+    pub fn title(&self) -> &TitleCheck {
+        &self.title
+    }
+
+    /// Its version, if the policy has a minimum.
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
     /// The fingerprint of the policy.
     pub fn policy(&self) -> &Digest {
         &self.policy
+    }
+}
+
+impl From<AcceptedSignature> for FurtherSignature {
+    fn from(signature: AcceptedSignature) -> Self {
+        let AcceptedSignature {
+            id,
+            accepted,
+            counts_for: _,
+        } = signature;
+        let Accepted {
+            signer,
+            rule,
+            evidence,
+        } = accepted;
+        Self {
+            signer,
+            rule,
+            signature: id,
+            evidence,
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use jiff::{SignedDuration, Timestamp};
 use schedkit_core::{Digest, ImageRef, PinnedRef};
 use serde::{Deserialize, Serialize};
 
+use super::conformity::TitleCheck;
 use super::verdict::{Kept, Verified};
 use crate::hash::Hasher;
 use crate::trust::Policy;
@@ -66,6 +67,17 @@ struct StoredVerdict {
     signer: String,
     policy: String,
     verified_at: Timestamp,
+    /// `None` in files of older programs, which did not compare titles.
+    #[serde(default)]
+    title: Option<KeptTitle>,
+}
+
+/// Whether the image's title was compared with a name.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum KeptTitle {
+    NotCompared,
+    ComparedWith(String),
 }
 
 impl VerdictStore {
@@ -101,7 +113,8 @@ impl VerdictStore {
     ) -> Result<(), VerdictStoreError> {
         self.create()?;
         self.correct_times(reference, policy, now)?;
-        let newest = self.find(reference, policy)?;
+        let title = KeptTitle::from(verified.title());
+        let newest = self.find_as(reference, policy, title.name())?;
         if newest.is_some_and(|kept| kept.image() == verified.image()) {
             return Ok(());
         }
@@ -112,6 +125,7 @@ impl VerdictStore {
             signer: shortened(&verified.signer().to_string(), MAX_SIGNER),
             policy: verified.policy().to_string(),
             verified_at: now,
+            title: Some(title),
         };
         let name = verdict.file_name();
         let path = self.folder.join(&name);
@@ -130,9 +144,25 @@ impl VerdictStore {
         image: &ImageRef,
         policy: &Policy,
     ) -> Result<Option<Kept>, VerdictStoreError> {
+        self.find_as(image, policy, None)
+    }
+
+    /// The same for an image whose title must be `name`; see [`Policy::name_to_check`].
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_as(
+        &self,
+        image: &ImageRef,
+        policy: &Policy,
+        name: Option<&str>,
+    ) -> Result<Option<Kept>, VerdictStoreError> {
         let mut newest: Option<(PathBuf, Kept)> = None;
         for (path, stored) in self.verdicts()? {
             let Some(kept) = stored.kept() else { continue };
+            if name.is_some_and(|name| !stored.is_about(name)) {
+                continue;
+            }
             let about = match image.digest() {
                 Some(digest) => {
                     kept.image().digest() == digest
@@ -286,6 +316,12 @@ impl StoredVerdict {
         hasher.finish().hex() + SUFFIX
     }
 
+    /// A verdict of a program that did not compare titles is as good as it was then.
+    fn is_about(&self, name: &str) -> bool {
+        let title = self.title.as_ref();
+        title.is_none_or(|title| title.name() == Some(name))
+    }
+
     /// `None` if a field does not parse.
     fn kept(&self) -> Option<Kept> {
         let image: ImageRef = format!("{}@{}", self.repository, self.digest)
@@ -296,6 +332,26 @@ impl StoredVerdict {
         let signer = shortened(&self.signer, MAX_SIGNER);
         let policy = self.policy.parse().ok()?;
         Some(Kept::new(image, signer, policy, self.verified_at))
+    }
+}
+
+impl KeptTitle {
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::NotCompared => None,
+            Self::ComparedWith(name) => Some(name),
+        }
+    }
+}
+
+impl From<&TitleCheck> for KeptTitle {
+    fn from(title: &TitleCheck) -> Self {
+        match title {
+            TitleCheck::Matches { name } | TitleCheck::NoTitle { name } => {
+                Self::ComparedWith(name.clone())
+            }
+            TitleCheck::NotChecked => Self::NotCompared,
+        }
     }
 }
 

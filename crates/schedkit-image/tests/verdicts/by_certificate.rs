@@ -310,6 +310,22 @@ async fn tampered_content_is_refused() {
 }
 
 #[tokio::test]
+async fn an_envelope_names_the_certificates_key_or_none() {
+    let sigstore = Sigstore::new();
+    let policy = by_identity(&sigstore);
+    let key = SigningKey::new();
+    let mut bundle = sigstore.bundle_by(&key, &our_statement(), &CertificateSpec::default());
+    let mut verdict = async |named: String| {
+        bundle["dsseEnvelope"]["signatures"][0]["keyid"] = named.into();
+        bundle_verdict(&policy, &bundle).await
+    };
+    assert!(verdict(key.ssh_fingerprint()).await.is_ok());
+    let other = SigningKey::new().ssh_fingerprint();
+    let refusal = reason(verdict(other.clone()).await);
+    assert_eq!(refusal, Refusal::OtherKeyId(other));
+}
+
+#[tokio::test]
 async fn another_instance_proves_nothing() {
     let bundle = Sigstore::new().bundle(&our_statement(), &CertificateSpec::default());
     let outcome = bundle_verdict(&by_identity(&Sigstore::new()), &bundle).await;

@@ -273,6 +273,29 @@ async fn annotations_are_required_and_readable() {
 }
 
 #[tokio::test]
+async fn an_envelope_names_its_key_or_none() {
+    let key = SigningKey::new();
+    let policy = by_key(&key);
+    let verdict = async |named: Value| {
+        let mut bundle = signed(&key, &our_statement());
+        bundle["dsseEnvelope"]["signatures"][0]["keyid"] = named;
+        bundle_verdict(&policy, &bundle).await
+    };
+    for named in [json!(""), json!(key.ssh_fingerprint())] {
+        assert!(verdict(named.clone()).await.is_ok(), "{named}");
+    }
+    for named in [
+        SigningKey::new().ssh_fingerprint(),
+        format!("{}=", key.ssh_fingerprint()),
+        policy.keys()[0].key.fingerprint().to_string(),
+        "x".to_owned(),
+    ] {
+        let refusal = reason(verdict(json!(named)).await);
+        assert_eq!(refusal, Refusal::OtherKeyId(named));
+    }
+}
+
+#[tokio::test]
 async fn ambiguous_bundles_are_refused() {
     let key = SigningKey::new();
     let policy = by_key(&key);

@@ -26,6 +26,8 @@ use crate::sigstore::{
 
 const TABLE: &str = include_str!("../signature_cases.json");
 const BUNDLE_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
+/// As `ssh-keygen -l` prints the fingerprint of a key.
+const OTHER_KEY_ID: &str = "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU";
 const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
 const LOG_BUNDLE: &str = "dev.sigstore.cosign/bundle";
@@ -325,6 +327,9 @@ fn edited_bundle(sigstore: &Sigstore, case: &str, mut bundle: Value) -> Option<V
         }
         "tampered-payload-type" => bundle["dsseEnvelope"]["payloadType"] = "text/plain".into(),
         "no-signature" => bundle["dsseEnvelope"]["signatures"] = json!([]),
+        "other-keyid" => {
+            bundle["dsseEnvelope"]["signatures"][0]["keyid"] = OTHER_KEY_ID.into();
+        }
         "message-signature" => {
             bundle["dsseEnvelope"] = Value::Null;
             bundle["messageSignature"] = json!({});
@@ -405,7 +410,11 @@ fn layer_material(sigstore: &Sigstore, case: &str) -> Option<Material> {
 
 /// Annotations whose log entry or signature is about something else.
 fn logged_layer(sigstore: &Sigstore, case: &str, payload: &[u8]) -> Option<Value> {
-    let (key, other_key) = (SigningKey::new(), SigningKey::new());
+    let other_key = SigningKey::new();
+    let key = match case {
+        "ed25519-certificate" => SigningKey::ed25519(),
+        _ => SigningKey::new(),
+    };
     let spec = CertificateSpec::default();
     let certificate = pem("CERTIFICATE", &sigstore.certificate(&spec, &key));
     let other_certificate = pem("CERTIFICATE", &sigstore.certificate(&spec, &other_key));
@@ -415,6 +424,7 @@ fn logged_layer(sigstore: &Sigstore, case: &str, payload: &[u8]) -> Option<Value
         "logged-another-payload" => logged.0 = b"another payload",
         "logged-another-signature" => logged.1 = key.sign(payload),
         "logged-another-certificate" => logged.2 = &other_certificate,
+        "ed25519-certificate" => {}
         "signature-by-another-key" => {
             signature = other_key.sign(payload);
             logged.1 = signature.clone();

@@ -27,6 +27,7 @@ pub(crate) struct MemoryRegistry {
     tags: RefCell<HashMap<String, Digest>>,
     referrers: RefCell<HashMap<Digest, Vec<Descriptor>>>,
     failure: Cell<Option<FailingRequest>>,
+    requests: Cell<usize>,
 }
 
 pub(crate) fn repository() -> Repository {
@@ -104,6 +105,25 @@ impl MemoryRegistry {
         digest
     }
 
+    /// Annotates every listed referrer with the type of its predicate, as cosign does.
+    pub(crate) fn annotate_all(&self, image: &PinnedRef, predicate: &str) {
+        let mut referrers = self.referrers.borrow_mut();
+        let list = referrers.get_mut(image.digest()).unwrap();
+        list.iter_mut().for_each(|one| annotate(one, predicate));
+    }
+
+    /// Annotates the referrer that was listed last.
+    pub(crate) fn annotate_last(&self, image: &PinnedRef, predicate: &str) {
+        let mut referrers = self.referrers.borrow_mut();
+        let list = referrers.get_mut(image.digest()).unwrap();
+        annotate(list.last_mut().unwrap(), predicate);
+    }
+
+    /// How many requests were answered.
+    pub(crate) fn requests(&self) -> usize {
+        self.requests.get()
+    }
+
     /// The `.sig` tag with these payloads and annotations, as cosign v2 makes it.
     pub(crate) fn tag_signatures(&self, image: &PinnedRef, signatures: &[(Vec<u8>, Value)]) {
         let layers: Vec<Value> = signatures
@@ -129,6 +149,7 @@ impl MemoryRegistry {
         if self.failure.get() == Some(FailingRequest::NoResponse) {
             std::future::pending::<()>().await;
         }
+        self.requests.set(self.requests.get() + 1);
         if self.failure.get() == Some(request) {
             let problem = Problem::RedirectLoop;
             return Err(RegistryError::new("x", "registry.example", problem));
@@ -143,6 +164,11 @@ impl MemoryRegistry {
             .cloned()
             .ok_or_else(|| missing(digest))
     }
+}
+
+fn annotate(referrer: &mut Descriptor, predicate: &str) {
+    let name = "dev.sigstore.bundle.predicateType".to_owned();
+    referrer.annotations.insert(name, predicate.to_owned());
 }
 
 fn missing(what: &impl ToString) -> RegistryError {

@@ -17,8 +17,8 @@ pub(super) const CONDITIONS: &[Patch] = &[
         removed: "the start of a log's validity",
         file: "crates/schedkit-image/src/trust/root.rs",
         changes: &[(
-            ".find(|log| log.public_key.valid_for.is_none())",
-            ".find(|log| log.public_key.valid_for.is_none() && false)",
+            "if key.valid_for.is_none() {",
+            "if key.valid_for.is_none() && false {",
         )],
     },
     Patch {
@@ -177,11 +177,52 @@ pub(super) const CONDITIONS: &[Patch] = &[
         )],
     },
     Patch {
-        removed: "that the trusted root has the log at rekorURL",
-        file: "crates/schedkit-image/src/trust/policy_file.rs",
+        removed: "that rekorURL restricts the root",
+        file: "crates/schedkit-image/src/trust/root.rs",
         changes: &[(
-            "&& !root.log_urls().any(|known| same_url(known, &url.value))",
-            "&& !root.log_urls().any(|known| same_url(known, &url.value) || true)",
+            "self.parsed.tlogs.retain(is_named);",
+            "self.parsed.tlogs.retain(|log| is_named(log) || true);",
+        )],
+    },
+    Patch {
+        removed: "unknown names in a trusted root",
+        file: "crates/schedkit-image/src/trust/root.rs",
+        changes: &[(
+            "outline::check(text).map_err(|error| malformed(error.to_string()))?;",
+            "",
+        )],
+    },
+    Patch {
+        removed: "the chains of a trusted root",
+        file: "crates/schedkit-image/src/trust/root.rs",
+        changes: &[("check_chains(&parsed)?;", "")],
+    },
+    Patch {
+        removed: "the key that an envelope names, with a key",
+        file: "crates/schedkit-image/src/signature/by_key.rs",
+        changes: &[("bundle.check_key_id(named.key.der())?;", "")],
+    },
+    Patch {
+        removed: "the key that an envelope names, with a certificate",
+        file: "crates/schedkit-image/src/signature/by_certificate.rs",
+        changes: &[("bundle.check_key_id(&leaf.public_key)?;", "")],
+    },
+    Patch {
+        removed: "the end of a log",
+        file: "crates/schedkit-image/src/signature/by_certificate.rs",
+        changes: &[("entry.check_not_after_end(times)?;", "")],
+    },
+    Patch {
+        removed: "that no .sig layer has an Ed25519 certificate",
+        file: "crates/schedkit-image/src/signature/by_certificate.rs",
+        changes: &[("if leaf.is_ed25519 {", "if false {")],
+    },
+    Patch {
+        removed: "that a failed mirror is no missing content",
+        file: "crates/schedkit-image/src/registry/error.rs",
+        changes: &[(
+            "is_missing && self.failed_mirrors.iter().all(Self::is_not_found)",
+            "is_missing",
         )],
     },
     Patch {
@@ -207,6 +248,53 @@ pub(super) const CONDITIONS: &[Patch] = &[
             "if self.log_for_keys == LogForKeys::Required && !root.serves_logs() {",
             "if false {",
         )],
+    },
+    Patch {
+        removed: "that the most specific rule applies",
+        file: "crates/schedkit-image/src/trust/policy.rs",
+        changes: &[(
+            "covering.max_by_key(|rule| rule.scope.depth())",
+            "covering.min_by_key(|rule| rule.scope.depth())",
+        )],
+    },
+    Patch {
+        removed: "the claims of a certificate",
+        file: "crates/schedkit-image/src/trust/policy/signer.rs",
+        changes: &[(
+            ".find(|required| !required.is_met(claims))",
+            ".find(|required| !required.is_met(claims) && false)",
+        )],
+    },
+    Patch {
+        removed: "the end of a signer's validity",
+        file: "crates/schedkit-image/src/trust/policy/signer.rs",
+        changes: &[("time <= end", "time <= end || true")],
+    },
+    Patch {
+        removed: "that a key counts once",
+        file: "crates/schedkit-image/src/trust/policy_file.rs",
+        changes: &[(
+            "if earlier.any(|one| one.key.fingerprint() == named.key.fingerprint()) {",
+            "if false {",
+        )],
+    },
+    Patch {
+        removed: "the comparison of titles",
+        file: "crates/schedkit-image/src/signature/conformity.rs",
+        changes: &[(
+            "titles.iter().find(|title| *title != name)",
+            "None::<&String>",
+        )],
+    },
+    Patch {
+        removed: "that every version is high enough",
+        file: "crates/schedkit-image/src/signature/conformity.rs",
+        changes: &[("if version < *minimum {", "if false {")],
+    },
+    Patch {
+        removed: "that the published catalog is pinned",
+        file: "crates/schedkit-image/src/catalog/pinned.rs",
+        changes: &[("if image != expected {", "if false {")],
     },
     Patch {
         removed: "the size of an RSA key",

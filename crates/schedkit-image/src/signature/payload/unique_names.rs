@@ -9,7 +9,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-pub(super) struct UniqueNames;
+pub(in crate::signature) struct UniqueNames;
 
 /// Any JSON value inside the object.
 struct AnyValue;

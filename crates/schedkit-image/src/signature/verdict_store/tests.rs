@@ -2,7 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use super::super::conformity::Conformity;
 use super::super::found::{SignatureId, SignatureSource};
+use super::super::verdict::AcceptedSignature;
 use super::super::verdict::{Accepted, Evidence, Format, Signer};
 use super::*;
 use crate::trust::{PolicyFile, Rule};
@@ -19,8 +21,12 @@ fn reference(text: &str) -> ImageRef {
 }
 
 fn verified(number: usize, policy: &Policy) -> Verified {
+    titled(number, policy, TitleCheck::NotChecked)
+}
+
+fn titled(number: usize, policy: &Policy, title: TitleCheck) -> Verified {
     let repository = reference("a.example/team/one").repository().clone();
-    let signature = SignatureId {
+    let id = SignatureId {
         source: SignatureSource::Referrer,
         digest: digest(0),
     };
@@ -37,8 +43,22 @@ fn verified(number: usize, policy: &Policy) -> Verified {
             timestamps: Vec::new(),
         },
     };
+    let rule = policy.rule_for(&repository).unwrap();
     let image = PinnedRef::new(repository, digest(number));
-    Verified::new(image, signature, accepted, policy.fingerprint().clone())
+    let signature = AcceptedSignature {
+        id,
+        accepted,
+        counts_for: vec![0],
+    };
+    let version = None;
+    let conformity = Conformity { title, version };
+    Verified::new(
+        image,
+        (vec![signature], Vec::new()),
+        conformity,
+        (policy, rule),
+    )
+    .unwrap()
 }
 
 fn store(folder: &tempfile::TempDir) -> VerdictStore {
@@ -82,6 +102,44 @@ fn a_verdict_is_found_by_reference_or_digest_and_only_under_its_policy() {
     store.forget(newest.image(), &policy).unwrap();
     let left = found("a.example/team/one:1.0").unwrap();
     assert_eq!(left.image().digest(), &digest(1));
+}
+
+/// Otherwise a catalog could have an image start under the name of another one.
+#[test]
+fn a_verdict_is_for_the_name_that_the_title_was_compared_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&folder);
+    let policy = Policy::built_in().unwrap();
+    let tag = reference("a.example/team/one:1.0");
+    let name = "scx_test".to_owned();
+    let compared = titled(1, &policy, TitleCheck::Matches { name });
+    store.keep(&tag, &compared, &policy, at(10)).unwrap();
+    let found = |name: &str| store.find_as(&tag, &policy, Some(name)).unwrap();
+    assert!(found("scx_test").is_some());
+    assert_eq!(found("scx_lavd"), None);
+    let two = reference("a.example/team/one:2.0");
+    let not_compared = verified(2, &policy);
+    store.keep(&two, &not_compared, &policy, at(10)).unwrap();
+    assert_eq!(store.find_as(&two, &policy, Some("one")).unwrap(), None);
+    assert!(store.find(&two, &policy).unwrap().is_some());
+}
+
+/// What an older program kept starts at boot as it did.
+#[test]
+fn a_verdict_without_a_title_is_of_an_older_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&folder);
+    let policy = Policy::built_in().unwrap();
+    let tag = reference("a.example/team/one:1.0");
+    let kept = verified(1, &policy);
+    store.keep(&tag, &kept, &policy, at(10)).unwrap();
+    let file = fs::read_dir(&store.folder).unwrap().next().unwrap();
+    let file = file.unwrap().path();
+    let text = fs::read_to_string(&file).unwrap();
+    let older = text.replace(r#","title":"not-compared""#, "");
+    assert_ne!(text, older);
+    fs::write(&file, older).unwrap();
+    assert!(store.find_as(&tag, &policy, Some("one")).unwrap().is_some());
 }
 
 #[test]
