@@ -8,6 +8,7 @@ mod duration;
 mod global;
 mod images;
 mod inspect;
+mod policy;
 mod since;
 
 use std::path::Path;
@@ -20,6 +21,7 @@ pub use change::{
 pub use global::{Format, Global, LogLevel};
 pub use images::{Image, Prune, Repository, Verify};
 pub use inspect::{Complete, Completion, Doctor, Ps, Shell, Status, Wait};
+pub use policy::{ExplainPolicy, Policy, PolicyCommand, PolicyFile};
 pub use since::Since;
 
 /// Run sched_ext schedulers from OCI images on this machine.
@@ -75,6 +77,9 @@ pub enum Command {
     /// Check whether the trust policy accepts an image, and show who signed it. Nothing is run.
     #[command(after_help = images::VERIFY)]
     Verify(Verify),
+    /// Check a trust policy, or show what it asks of an image.
+    #[command(subcommand_required = true, arg_required_else_help = false)]
+    Policy(Policy),
     /// List the images of schedulers that the runtimes have.
     #[command(after_help = images::IMAGES)]
     Images,
@@ -135,6 +140,7 @@ Examples:
   schedctl versions scx_lavd                      available versions
   schedctl info scx_lavd -o json                  metadata of an image, as JSON
   schedctl verify ghcr.io/schedkit/scx_lavd:1.0   who signed it
+  schedctl policy explain scx_lavd                what the trust policy asks of an image
   schedctl status                                 what the kernel runs, and who started it
 
 Environment:
@@ -161,7 +167,7 @@ Exit codes:
   0  success; `verify`: accepted; `status`: containers and kernel state agree
   1  failure: usage, settings, network, …; `doctor`: no scheduler can run here
   2  `status`: containers and kernel state differ
-  3  the trust policy refuses the image
+  3  the trust policy refuses the image, or the image is not what was asked for
   4  `run`, `switch`, `enable --now`: the kernel did not attach the scheduler, or ejected it
   5  `run`, `switch`, `enable --now`: another scheduler is running
   129, 130, 143  SIGHUP, SIGINT (Ctrl-C), SIGTERM ended the command; what was begun was undone";

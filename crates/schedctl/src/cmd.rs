@@ -11,6 +11,7 @@ mod images;
 mod info;
 mod list;
 mod logs;
+mod policy;
 mod prune;
 mod ps;
 mod pull;
@@ -52,6 +53,10 @@ pub(crate) async fn perform(
         Command::Info(name) => info::info(name, settings, printer).await,
         Command::Verify(name, policy) => verify::verify(name, policy, settings, printer).await,
         Command::Status(mode) => status::status(*mode, root, settings, interrupt, printer).await,
+        Command::CheckPolicy(source) => policy::check(source, printer),
+        Command::ExplainPolicy(name, source) => {
+            policy::explain(name, source, settings, printer).await
+        }
         Command::Images => images::images(root, settings, printer).await,
         Command::Prune(mode) => prune::prune(*mode, root, settings, printer).await,
         Command::Ps(format) => ps::ps(*format, settings, printer).await,

@@ -29,9 +29,8 @@ pub(crate) struct Candidate {
 
 /// A command line as far as it was typed.
 struct Typed<'a> {
+    /// The innermost one.
     command: &'a Command,
-    /// Whether the command has a subcommand, which `command` is then.
-    inside: bool,
     positionals: Vec<&'a str>,
     /// The option whose value comes next.
     pending: Option<&'a Arg>,
@@ -57,8 +56,8 @@ pub(crate) fn wanted(words: &[String]) -> Wanted {
     if last.starts_with('-') {
         return Wanted::Words(typed.options());
     }
-    if !typed.inside {
-        return Wanted::Words(subcommands(&root));
+    if typed.command.has_subcommands() {
+        return Wanted::Words(subcommands(typed.command));
     }
     let position = typed.positionals.len();
     let mut arguments = typed.command.get_positionals();
@@ -92,7 +91,6 @@ impl<'a> Typed<'a> {
     fn read(root: &'a Command, words: &'a [String]) -> Self {
         let mut typed = Self {
             command: root,
-            inside: false,
             positionals: Vec::new(),
             pending: None,
             ended: false,
@@ -112,11 +110,10 @@ impl<'a> Typed<'a> {
         } else if word.starts_with('-') && word.len() > 1 {
             let option = self.command.get_arguments().find(|arg| is(arg, word));
             self.pending = option.filter(|arg| arg.get_action().takes_values());
-        } else if self.inside {
-            self.positionals.push(word);
         } else if let Some(found) = self.command.find_subcommand(word) {
             self.command = found;
-            self.inside = true;
+        } else if !self.command.has_subcommands() {
+            self.positionals.push(word);
         }
     }
 
@@ -219,6 +216,8 @@ mod tests {
             ),
             ("run --version ", Wanted::Unknown),
             ("run scx_lavd --trust-policy ", Wanted::Files),
+            ("policy check ", Wanted::Files),
+            ("policy explain ", Wanted::Scheduler),
             ("--config ", Wanted::Files),
             ("run scx_lavd --timeout ", Wanted::Unknown),
             ("run scx_lavd -- ", Wanted::Unknown),

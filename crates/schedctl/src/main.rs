@@ -9,6 +9,7 @@
 //! `args` is a library beside this program: see `lib.rs`.
 
 mod atomic_file;
+mod audit_log;
 mod boot_failure;
 mod boot_selection;
 mod boot_time;

@@ -16,6 +16,8 @@ pub(crate) mod info;
 mod kernel;
 pub(crate) mod list;
 pub(crate) mod log;
+pub(crate) mod policy;
+mod policy_document;
 mod printer;
 pub(crate) mod progress;
 pub(crate) mod prune;

@@ -19,6 +19,7 @@ pub(crate) use start::{
 use crate::enabled::EnabledScheduler;
 use crate::settings::config_file::ConfigFile;
 use crate::settings::environment::Environment;
+use crate::settings::restrictions::ForbiddenHere;
 use crate::settings::{CatalogSettingError, PolicySource, Settings};
 
 #[derive(Debug)]
@@ -44,6 +45,9 @@ pub(crate) enum Command {
     Versions(String),
     Info(String),
     Verify(String, PolicySource),
+    CheckPolicy(PolicySource),
+    /// For an image.
+    ExplainPolicy(String, PolicySource),
     Images,
     Prune(PruneMode),
     Status(StatusMode),
@@ -112,6 +116,8 @@ pub(crate) enum RequestError {
     Catalog(#[from] CatalogSettingError),
     #[error(transparent)]
     Version(#[from] VersionError),
+    #[error(transparent)]
+    Forbidden(#[from] ForbiddenHere),
     /// The name is short and printable.
     #[error("{name:?} is not a scheduler's name")]
     Name {
@@ -142,7 +148,7 @@ impl Command {
     ) -> Result<Self, RequestError> {
         let policy = |flag: Option<PathBuf>| {
             let default = || settings.trust_policy.value.clone();
-            flag.map_or_else(default, PolicySource::File)
+            flag.map_or_else(default, PolicySource::from)
         };
         let trust = |flags: &args::ImageToRun| TrustRequirement {
             policy: policy(flags.trust_policy.clone()),
@@ -151,13 +157,20 @@ impl Command {
                 false => settings.allow_unsigned.then_some("SCHEDCTL_ALLOW_UNSIGNED"),
             },
         };
+        let permit = |trust: &TrustRequirement| {
+            let restrictions = &settings.restrictions;
+            restrictions.check(&trust.policy, trust.waiver)
+        };
         Ok(match command {
             args::Command::Run(args) => {
                 let trust = trust(&args.start.image);
-                Self::Start(Box::new(StartRequest::run(args, trust, enabled)?))
+                let start = StartRequest::run(args, trust, enabled)?;
+                permit(&start.image.trust)?;
+                Self::Start(Box::new(start))
             }
             args::Command::Switch(args) => {
                 let trust = trust(&args.start.image);
+                permit(&trust)?;
                 Self::Start(Box::new(StartRequest::switch(args, trust)?))
             }
             args::Command::Confirm => Self::Confirm,
@@ -165,6 +178,7 @@ impl Command {
             args::Command::Logs(args) => Self::Logs(args.into()),
             args::Command::Pull(args) => {
                 let trust = trust(&args);
+                permit(&trust)?;
                 Self::Pull(Box::new(ImageRequest::new(args, trust)?))
             }
             args::Command::Detach(args) => Self::Detach(match args.force {
@@ -173,6 +187,7 @@ impl Command {
             }),
             args::Command::Enable(args) => {
                 let trust = trust(&args.image);
+                permit(&trust)?;
                 Self::Enable(Box::new(EnableRequest::new(args, trust)?))
             }
             args::Command::Disable(args) => Self::Disable(match args.now {
@@ -184,6 +199,12 @@ impl Command {
             args::Command::Versions(args) => Self::Versions(args.image),
             args::Command::Info(args) => Self::Info(args.image),
             args::Command::Verify(args) => Self::Verify(args.image, policy(args.trust_policy)),
+            args::Command::Policy(args) => match args.command {
+                args::PolicyCommand::Check(args) => Self::CheckPolicy(args.policy.into()),
+                args::PolicyCommand::Explain(args) => {
+                    Self::ExplainPolicy(args.image, policy(args.trust_policy))
+                }
+            },
             args::Command::Images => Self::Images,
             args::Command::Prune(args) => Self::Prune(match (args.dry_run, args.force) {
                 (true, _) => PruneMode::DryRun,
@@ -255,6 +276,7 @@ mod tests {
             helper_folders: Vec::new(),
             proxies: Proxies::default(),
             verdicts: None,
+            audit: None,
             for_boot: BTreeMap::new(),
             notify_socket: None,
         }
@@ -290,7 +312,7 @@ mod tests {
             };
             assert_eq!(request.settings.catalog.value, source);
             let path = winner.map(PathBuf::from);
-            let policy = path.map_or(PolicySource::BuiltIn, PolicySource::File);
+            let policy = path.map_or_else(PolicySource::default, PolicySource::File);
             let Command::Verify(name, used) = request.command else {
                 panic!("{:?}", request.command);
             };
@@ -352,6 +374,43 @@ mod tests {
         let edited = start(&edited, Some(enabled(false)));
         assert_eq!(edited.args, ["--slow"]);
         assert_eq!(edited.pull, args::PullPolicy::Never);
+    }
+
+    #[test]
+    fn what_is_forbidden_is_refused_before_anything_is_asked() {
+        let file = || ConfigFile {
+            restrictions: ConfigFile::parse("forbid = [\"allow-unsigned\", \"trust-policy\"]")
+                .unwrap()
+                .own_restrictions(),
+            ..ConfigFile::default()
+        };
+        let result = |line: &str, environment, enabled| {
+            let args = Args::try_parse_from(line.split(' ')).unwrap();
+            Request::new(args, environment, file(), enabled).map(|_| ())
+        };
+        let plain = || environment(None, None);
+        for command in ["run", "switch", "pull", "enable"] {
+            let line = format!("schedctl {command} scx_a");
+            assert_eq!(result(&line, plain(), None), Ok(()));
+            for flags in ["--allow-unsigned", "--trust-policy /t.yaml"] {
+                let refused = result(&format!("{line} {flags}"), plain(), None);
+                let is_it = matches!(refused, Err(RequestError::Forbidden(_)));
+                assert!(is_it, "{line} {flags}: {refused:?}");
+            }
+            let mut unsigned = plain();
+            unsigned.allow_unsigned = true;
+            result(&line, unsigned, None).unwrap_err();
+            result(&line, environment(None, Some("/t.yaml")), None).unwrap_err();
+        }
+        // A unit that was enabled before this was forbidden.
+        let unit = "schedctl run --attach --enabled scx_one";
+        result(unit, plain(), Some(enabled(true))).unwrap_err();
+        assert_eq!(result(unit, plain(), Some(enabled(false))), Ok(()));
+        // It starts nothing.
+        assert_eq!(
+            result("schedctl verify x --trust-policy /t.yaml", plain(), None),
+            Ok(())
+        );
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 pub(crate) mod config_file;
 pub(crate) mod environment;
+mod policy_source;
+pub(crate) mod restrictions;
 mod setting;
 
 use std::collections::BTreeMap;
@@ -17,8 +19,11 @@ use schedkit_runtime::driver::Runtime;
 
 use config_file::ConfigFile;
 use environment::Environment;
+pub(crate) use policy_source::PolicySource;
+use restrictions::Restrictions;
 pub(crate) use setting::{Origin, Setting};
 
+use crate::audit_log::AuditLog;
 use crate::runtimes::{Endpoint, Runtimes, default_socket, driver_name};
 
 #[derive(Debug)]
@@ -35,20 +40,15 @@ pub(crate) struct Settings {
     pub(crate) cache: Setting<Cache>,
     /// `SCHEDCTL_ALLOW_UNSIGNED`.
     pub(crate) allow_unsigned: bool,
+    pub(crate) restrictions: Restrictions,
     pub(crate) registry: registry::ClientConfig,
     pub(crate) verdicts: Option<VerdictStore>,
+    pub(crate) audit: Option<AuditLog>,
     /// Variables of this run that a unit needs to have at boot, too; flags are added by
     /// [`Settings::for_boot`].
     environment: BTreeMap<String, String>,
     /// Where systemd wants to be told how a start goes.
     pub(crate) notify_socket: Option<OsString>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PolicySource {
-    /// The policy of the schedkit project.
-    BuiltIn,
-    File(PathBuf),
 }
 
 /// `from` is the flag or the variable.
@@ -104,6 +104,12 @@ impl Settings {
             cache: environment.cache,
             allow_unsigned: environment.allow_unsigned,
             verdicts: environment.verdicts,
+            // Who has to obey rules does not choose where it is recorded.
+            audit: match file.restrictions.is_empty() {
+                true => environment.audit,
+                false => environment.audit.map(|_| AuditLog::system()),
+            },
+            restrictions: file.restrictions,
             environment: environment.for_boot,
             notify_socket: environment.notify_socket,
             registry: registry::ClientConfig {
@@ -140,13 +146,19 @@ impl Settings {
             variables.insert("SCHEDCTL_DRIVER".to_owned(), driver);
         }
         let socket = transient(&self.socket.origin).then_some(&self.socket.value);
-        let policy = match policy {
-            PolicySource::File(path) if *policy != self.trust_policy.value => Some(path),
-            _ => None,
+        let own_policy = Some(policy).filter(|policy| **policy != self.trust_policy.value);
+        let policy_file = match own_policy {
+            Some(PolicySource::File(path)) => Some(path),
+            Some(PolicySource::BuiltIn(built_in)) => {
+                let name = built_in.name().to_owned();
+                variables.insert("SCHEDCTL_TRUST_POLICY".to_owned(), name);
+                None
+            }
+            None => None,
         };
         for (name, path) in [
             ("SCHEDCTL_SOCKET", socket),
-            ("SCHEDCTL_TRUST_POLICY", policy),
+            ("SCHEDCTL_TRUST_POLICY", policy_file),
             ("SCHEDCTL_CONFIG", flag(&self.config)),
             ("SCHEDCTL_REGISTRY_CONFIG", flag(&self.registry_config)),
         ] {
@@ -174,12 +186,12 @@ fn trust_policy(
     file: Option<PathBuf>,
     from_file: Origin,
 ) -> Setting<PolicySource> {
-    let variable = variable.map(PolicySource::File);
+    let variable = variable.map(PolicySource::from);
     Setting::first(
         None,
         ("SCHEDCTL_TRUST_POLICY", variable),
-        (file.map(PolicySource::File), from_file),
-        PolicySource::BuiltIn,
+        (file.map(PolicySource::from), from_file),
+        PolicySource::default(),
     )
 }
 
@@ -244,7 +256,24 @@ fn driver_and_socket(
 mod tests {
     use std::path::Path;
 
+    use schedkit_image::trust::BuiltIn;
+
     use super::*;
+
+    #[test]
+    fn a_built_in_policy_is_named_like_a_file() {
+        for built_in in BuiltIn::ALL {
+            let source = PolicySource::from(PathBuf::from(built_in.name()));
+            assert_eq!(source, PolicySource::BuiltIn(built_in));
+            assert_eq!(source.as_path(), Path::new(built_in.name()));
+        }
+        // It is an error when it is read.
+        let unknown = PathBuf::from("builtin:x");
+        assert_eq!(
+            PolicySource::from(unknown.clone()),
+            PolicySource::File(unknown)
+        );
+    }
 
     #[test]
     fn a_socket_is_used_only_with_the_driver_of_its_level() {

@@ -14,7 +14,7 @@ pub struct ImageToRun {
     /// Version to use instead of the tag in the name or reference.
     #[arg(long, value_name = "TAG")]
     pub version: Option<String>,
-    /// Trust policy: whose signatures are accepted [default: those of the schedkit project].
+    /// Trust policy: whose signatures are accepted [default: builtin:schedkit].
     #[arg(long, value_name = "FILE")]
     pub trust_policy: Option<PathBuf>,
     /// Accept an image without a trusted signature [default: off].

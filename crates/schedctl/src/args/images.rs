@@ -21,7 +21,7 @@ pub struct Verify {
     /// A name from `schedctl list`, or a reference such as ghcr.io/schedkit/scx_lavd:1.0.
     #[arg(value_name = "NAME|REF")]
     pub image: String,
-    /// Trust policy: whose signatures are accepted [default: those of the schedkit project].
+    /// Trust policy: whose signatures are accepted [default: builtin:schedkit].
     #[arg(long, value_name = "FILE")]
     pub trust_policy: Option<PathBuf>,
 }

@@ -122,10 +122,12 @@ async fn fetch(
     let check = ImageCheck {
         reference: &target.reference,
         pin: None,
+        catalog_name: target.catalog_name.as_deref(),
         trust: &request.image.trust,
         registry: &Client::new(settings.registry.clone()),
         verdicts: settings.verdicts.as_ref(),
         driver: &driver,
+        audit: settings.audit.as_ref(),
     };
     // The machine is checked when it starts: an image may be enabled before the kernel is there.
     let trusted = check

@@ -24,10 +24,12 @@ pub(super) async fn pull(
     let check = ImageCheck {
         reference: &image,
         pin: None,
+        catalog_name: found.catalog_name(),
         trust: &request.trust,
         registry: &registry,
         verdicts: settings.verdicts.as_ref(),
         driver: &driver,
+        audit: settings.audit.as_ref(),
     };
     let policy = read_policy(&request.trust.policy, printer)?;
     let trusted = check.ask(&policy, printer).await?;

@@ -205,10 +205,12 @@ impl<'a> Session<'a> {
         let check = ImageCheck {
             reference: &target.reference,
             pin: target.pin.as_ref(),
+            catalog_name: target.catalog_name.as_deref(),
             trust: &self.request.image.trust,
             registry: &registry,
             verdicts: self.settings.verdicts.as_ref(),
             driver: &self.driver,
+            audit: self.settings.audit.as_ref().filter(|_| !self.is_dry_run()),
         };
         let preflight = async |needs: Needs<'_>| {
             preflight::require(needs, self.root, &self.runtimes, &registry).await
@@ -357,6 +359,7 @@ mod tests {
         let target = Target {
             scheduler: found.scheduler.clone(),
             reference: found.reference.clone(),
+            catalog_name: None,
             pin: Some(found.pin.clone()),
         };
         (*request, target)

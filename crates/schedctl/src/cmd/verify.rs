@@ -18,7 +18,8 @@ pub(super) async fn verify(
     let policy = verify_image::read_policy(source, printer)?;
     let found = find_image(name, settings, printer).await?;
     let registry = Client::new(settings.registry.clone());
-    let (image, result) = verify_image::verify(found.image(), &policy, &registry).await?;
+    let name = found.catalog_name();
+    let (image, result) = verify_image::verify(found.image(), name, &policy, &registry).await?;
     let verdicts = settings.verdicts.as_ref();
     verify_image::forget_refused(verdicts, &image, &policy, &result, printer);
     let report = VerifyReport::new(&found, &image, (source, &policy), result)?;

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::document::{Document, json_name};
 use super::table;
+use crate::settings::restrictions::MACHINE_FILE;
 use crate::settings::{Origin, PolicySource, Setting, Settings};
 
 #[derive(Serialize)]
@@ -44,6 +45,13 @@ impl From<&Settings> for SettingsTable {
             };
             entry(name, &Setting::new(value, origin), Clone::clone)
         };
+        let forbidden = Setting::new(
+            settings.restrictions.clone(),
+            match settings.restrictions.is_empty() {
+                true => Origin::Default,
+                false => Origin::File(MACHINE_FILE.into()),
+            },
+        );
         let proxies = &settings.registry.proxies;
         Self {
             settings: vec![
@@ -61,9 +69,12 @@ impl From<&Settings> for SettingsTable {
                 }),
                 entry("trust-policy", &settings.trust_policy, |policy| {
                     Some(match policy {
-                        PolicySource::BuiltIn => "built-in".to_owned(),
+                        PolicySource::BuiltIn(built_in) => built_in.to_string(),
                         PolicySource::File(path) => text(path),
                     })
+                }),
+                entry("forbid", &forbidden, |forbidden| {
+                    (!forbidden.is_empty()).then(|| forbidden.to_string())
                 }),
                 entry("registry-config", &settings.registry_config, |path| {
                     path.as_deref().map(text)

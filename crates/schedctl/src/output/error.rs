@@ -10,6 +10,7 @@ use crate::error_text;
 use crate::execute::{FailureCause, PlanFailure, Rollback};
 use crate::exit::Exit;
 use crate::interrupt::Interrupted;
+use crate::request::RequestError;
 use crate::undriven;
 use crate::unit_failure::UnitFailure;
 use crate::untrusted_image::UntrustedImage;
@@ -46,7 +47,7 @@ impl ErrorDocument {
             return (document, exit);
         }
         let exit = match error.downcast_ref::<Refusal>() {
-            None if error.is::<UntrustedImage>() => Exit::Refused,
+            None if error.is::<UntrustedImage>() || is_forbidden(error) => Exit::Refused,
             Some(Refusal::Unverified { .. } | Refusal::UnknownTrust { .. }) => Exit::Refused,
             None if error.is::<UnitFailure>() => {
                 let unit = error.downcast_ref::<UnitFailure>();
@@ -118,4 +119,10 @@ impl ErrorDocument {
         }
         text
     }
+}
+
+/// The machine's settings forbid what this run asks for.
+fn is_forbidden(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<RequestError>();
+    matches!(error, Some(RequestError::Forbidden(_)))
 }

@@ -1,17 +1,18 @@
 //! The trust policy's verdict about an image, as `schedctl verify` prints it.
 
-use std::fmt;
-
 use anstyle::{AnsiColor, Style};
 use schedkit_core::PinnedRef;
 use schedkit_image::catalog::Resolution;
-use schedkit_image::signature::{Evidence, Format, RefusedSignature, SignatureId};
-use schedkit_image::signature::{Signer, Verified, VerifyError};
-use schedkit_image::trust::{Policy, RootOrigin};
+use schedkit_image::signature::{
+    AcceptedAttestation, Evidence, Format, FurtherSignature, RefusedSignature, SignatureId, Signer,
+    TitleCheck, Verified, VerifyError,
+};
+use schedkit_image::trust::Policy;
 use serde::Serialize;
 
 use super::document::Document;
 use super::image_source::ImageSource;
+use super::policy_document::PolicyDocument;
 use super::table;
 use crate::error_text;
 use crate::settings::PolicySource;
@@ -32,50 +33,28 @@ pub(crate) struct VerifyReport {
 }
 
 #[derive(Serialize)]
-struct PolicyDocument {
-    /// `null` for the built-in policy.
-    path: Option<String>,
-    /// Equal for policies that decide the same.
-    fingerprint: String,
-    trusted_root: RootDocument,
-}
-
-/// The Sigstore instance whose signatures the policy accepts.
-#[derive(Serialize)]
-#[serde(tag = "origin", rename_all = "kebab-case")]
-enum RootDocument {
-    /// The public instance, as of the build of this program.
-    PublicGood {
-        taken: String,
-    },
-    File {
-        path: String,
-    },
-}
-
-impl fmt::Display for RootDocument {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PublicGood { taken } => write!(f, "Sigstore's public instance of {taken}"),
-            Self::File { path } => f.write_str(path),
-        }
-    }
-}
-
-#[derive(Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 enum Verdict {
-    Accepted {
-        signer: Signer,
-        /// The entry of the policy that accepts the signer.
-        rule: String,
-        signature: SignatureId,
-        evidence: Evidence,
-    },
+    Accepted(Box<Acceptance>),
     Refused {
         reason: String,
         candidates: Vec<RefusedSignature>,
     },
+}
+
+#[derive(Serialize)]
+struct Acceptance {
+    signer: Signer,
+    /// The entry of the policy that accepts the signer.
+    rule: String,
+    signature: SignatureId,
+    evidence: Evidence,
+    /// The policy's rule for the image.
+    policy_rule: Option<String>,
+    further_signatures: Vec<FurtherSignature>,
+    attestations: Vec<AcceptedAttestation>,
+    title: TitleCheck,
+    version: Option<String>,
 }
 
 impl VerifyReport {
@@ -91,28 +70,36 @@ impl VerifyReport {
             source: found.into(),
             image_ref: found.image().to_string(),
             digest: image.digest().to_string(),
-            policy: policy.into(),
+            policy: PolicyDocument::new(policy.0, policy.1),
             verdict: result.map_or_else(Verdict::refused, |verified| {
-                Ok(Verdict::accepted(&verified))
+                let accepted = Acceptance::from(&verified);
+                Ok(Verdict::Accepted(Box::new(accepted)))
             })?,
         })
     }
 
     pub(crate) fn is_accepted(&self) -> bool {
-        matches!(self.verdict, Verdict::Accepted { .. })
+        matches!(self.verdict, Verdict::Accepted(_))
     }
 }
 
-impl Verdict {
-    fn accepted(verified: &Verified) -> Self {
-        Self::Accepted {
+impl From<&Verified> for Acceptance {
+    fn from(verified: &Verified) -> Self {
+        Self {
             signer: verified.signer().clone(),
             rule: verified.rule().to_string(),
             signature: verified.signature().clone(),
             evidence: verified.evidence().clone(),
+            policy_rule: verified.policy_rule().map(str::to_owned),
+            further_signatures: verified.further_signatures().to_vec(),
+            attestations: verified.attestations().to_vec(),
+            title: verified.title().clone(),
+            version: verified.version().map(str::to_owned),
         }
     }
+}
 
+impl Verdict {
     /// An error that is not a refusal is no verdict.
     fn refused(error: VerifyError) -> anyhow::Result<Self> {
         match error {
@@ -123,6 +110,10 @@ impl Verdict {
                 reason: "no signature is accepted".to_owned(),
                 candidates,
             }),
+            VerifyError::NotEnough { ref signatures, .. } => Ok(Self::Refused {
+                candidates: signatures.clone(),
+                reason: error_text::one_line(&error),
+            }),
             error if error.is_refusal() => Ok(Self::Refused {
                 reason: error_text::one_line(&error),
                 candidates: Vec::new(),
@@ -132,44 +123,27 @@ impl Verdict {
     }
 }
 
-impl From<(&PolicySource, &Policy)> for PolicyDocument {
-    fn from((source, policy): (&PolicySource, &Policy)) -> Self {
-        let path = match source {
-            PolicySource::BuiltIn => None,
-            PolicySource::File(path) => Some(path.display().to_string()),
-        };
-        let trusted_root = match policy.root().origin() {
-            RootOrigin::PublicGood { taken } => RootDocument::PublicGood {
-                taken: taken.to_string(),
-            },
-            RootOrigin::File(path) => RootDocument::File {
-                path: path.display().to_string(),
-            },
-        };
-        Self {
-            path,
-            fingerprint: policy.fingerprint().to_string(),
-            trusted_root,
-        }
-    }
-}
-
 impl Document for VerifyReport {
     fn text(&self) -> String {
-        let policy = self.policy.path.as_deref().unwrap_or("built-in");
         let mut rows = vec![
             ("Image", Some(self.image_ref.clone())),
             ("Digest", Some(self.digest.clone())),
-            ("Policy", Some(policy.to_owned())),
+            ("Policy", Some(self.policy.name().to_owned())),
             ("Trusted root", Some(self.policy.trusted_root.to_string())),
         ];
         match &self.verdict {
-            Verdict::Accepted {
-                signer,
-                rule,
-                signature,
-                evidence,
-            } => {
+            Verdict::Accepted(accepted) => {
+                let Acceptance {
+                    signer,
+                    rule,
+                    signature,
+                    evidence,
+                    policy_rule,
+                    further_signatures,
+                    attestations,
+                    title,
+                    version,
+                } = &**accepted;
                 rows.extend([
                     ("Verdict", Some(format!("{ACCEPTED}accepted{ACCEPTED:#}"))),
                     ("Signed by", Some(signer.to_string())),
@@ -177,7 +151,18 @@ impl Document for VerifyReport {
                     ("Signature", Some(signature.to_string())),
                     ("Format", Some(format_name(evidence.format).to_owned())),
                     ("Log entry", log_entry(evidence)),
+                    ("Rule", policy_rule.clone()),
+                    ("Title", title_text(title)),
+                    ("Version", version.clone()),
                 ]);
+                rows.extend(further_signatures.iter().map(|one| {
+                    let text = format!("{} ({})", one.signer, one.rule);
+                    ("Also signed by", Some(text))
+                }));
+                rows.extend(attestations.iter().map(|one| {
+                    let text = format!("{} by {}", one.predicate_type, one.signer);
+                    ("Attestation", Some(text))
+                }));
                 table::fields(&rows)
             }
             Verdict::Refused { reason, candidates } => {
@@ -192,6 +177,17 @@ impl Document for VerifyReport {
 
 fn candidate(RefusedSignature { id, refusal }: &RefusedSignature) -> String {
     format!("  {id}: {refusal}\n")
+}
+
+/// `None` if no name was asked for, or the policy does not compare it.
+fn title_text(title: &TitleCheck) -> Option<String> {
+    match title {
+        TitleCheck::Matches { name } => Some(format!("{name}, as it was asked for")),
+        TitleCheck::NoTitle { name } => {
+            Some(format!("none: only the reference says that it is {name}"))
+        }
+        TitleCheck::NotChecked => None,
+    }
 }
 
 fn format_name(format: Format) -> &'static str {

@@ -7,6 +7,7 @@
 //! log-level = "warn"                                # error, warn, info or debug
 //! catalog = "https://example.org/schedulers.json"   # or an absolute path
 //! trust-policy = "/etc/schedctl/trust.yaml"
+//! forbid = ["allow-unsigned", "trust-policy"]       # see super::restrictions
 //!
 //! [registry."ghcr.io"]                              # see schedkit_image::registry::Hosts
 //! mirrors = ["mirror.example:5000"]
@@ -22,12 +23,14 @@ use std::path::{Path, PathBuf};
 use schedctl_args::args::LogLevel;
 use schedkit_image::catalog::Location;
 use schedkit_image::registry::Hosts;
+use schedkit_image::trust::BuiltIn;
 use schedkit_image::untrusted::{self, ReadError};
 use schedkit_runtime::driver::Runtime;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
-const DEFAULT_PATH: &str = "/etc/schedctl/config.toml";
+use super::restrictions::{Forbidden, MACHINE_FILE, Restrictions};
+
 const MAX_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
@@ -44,10 +47,15 @@ pub(crate) struct ConfigFile {
     pub(crate) log_level: Option<LogLevel>,
     #[serde(default, deserialize_with = "catalog")]
     pub(crate) catalog: Option<Location>,
-    #[serde(default, deserialize_with = "absolute")]
+    #[serde(default, deserialize_with = "trust_policy")]
     pub(crate) trust_policy: Option<PathBuf>,
     #[serde(default)]
+    pub(crate) forbid: Vec<Forbidden>,
+    #[serde(default)]
     pub(crate) registry: Hosts,
+    /// What this file and the machine's forbid.
+    #[serde(skip)]
+    pub(crate) restrictions: Restrictions,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -88,8 +96,8 @@ impl Choice {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct ParseError {
-    line: usize,
+pub(crate) struct ParseError {
+    pub(super) line: usize,
     reason: String,
 }
 
@@ -101,16 +109,45 @@ impl ConfigFile {
         environment: Option<&Path>,
     ) -> Result<Self, ConfigFileError> {
         let user = rustix::process::geteuid().as_raw();
-        match flag.or(environment) {
-            Some(path) => Self::read(path, user, Choice::Named),
-            None => match Self::read(Path::new(DEFAULT_PATH), user, Choice::Default) {
-                Err(ConfigFileError::Unreadable {
-                    source: ReadError::Io(error),
-                    ..
-                }) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
-                other => other,
-            },
-        }
+        Self::load_beside(Path::new(MACHINE_FILE), flag.or(environment), user)
+    }
+
+    /// What the machine's own file forbids holds with every other file, too. Users other than root
+    /// start nothing, and may be unable to read it.
+    fn load_beside(
+        machine: &Path,
+        named: Option<&Path>,
+        user: u32,
+    ) -> Result<Self, ConfigFileError> {
+        let machine = || match Self::read(machine, user, Choice::Default) {
+            Err(ConfigFileError::Unreadable {
+                source: ReadError::Io(error),
+                ..
+            }) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            other => other,
+        };
+        let Some(path) = named else {
+            let file = machine()?;
+            let restrictions = file.own_restrictions();
+            return Ok(Self {
+                restrictions,
+                ..file
+            });
+        };
+        let file = Self::read(path, user, Choice::Named)?;
+        let own = file.own_restrictions();
+        let restrictions = match user {
+            0 => machine()?.own_restrictions().and(own),
+            _ => own,
+        };
+        Ok(Self {
+            restrictions,
+            ..file
+        })
+    }
+
+    pub(crate) fn own_restrictions(&self) -> Restrictions {
+        Restrictions::new(&self.forbid, self.trust_policy.as_deref())
     }
 
     fn read(path: &Path, user: u32, choice: Choice) -> Result<Self, ConfigFileError> {
@@ -132,7 +169,7 @@ impl ConfigFile {
         }
     }
 
-    fn parse(text: &str) -> Result<Self, ParseError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ParseError> {
         toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             let before = text.get(..start).unwrap_or_default();
@@ -157,6 +194,16 @@ fn absolute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf
         .map(Some)
 }
 
+/// An absolute path, or the name of a built-in policy.
+fn trust_policy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    let path = PathBuf::deserialize(deserializer)?;
+    match BuiltIn::named(&path) {
+        Some(Ok(_)) => Ok(Some(path)),
+        Some(Err(error)) => Err(D::Error::custom(error)),
+        None => require_absolute(path).map(Some),
+    }
+}
+
 /// A relative path would depend on the current directory.
 fn require_absolute<E: serde::de::Error>(path: PathBuf) -> Result<PathBuf, E> {
     if path.is_absolute() {
@@ -172,6 +219,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::settings::PolicySource;
 
     #[test]
     fn settings_are_read() {
@@ -200,6 +248,11 @@ mod tests {
             ("catalog = \"ftp://a/b\"", 1, "starts with https://"),
             ("catalog = 7", 1, "invalid type"),
             ("\ntrust-policy = \"t.yaml\"", 2, "is not an absolute path"),
+            (
+                "trust-policy = \"builtin:x\"",
+                1,
+                "no built-in policy builtin:x",
+            ),
             ("catalog = \"/a\"\ncatalog = \"/b\"", 2, "duplicate key"),
             ("catalog = \"/a\"\n\n[registry", 3, ""),
             (
@@ -245,6 +298,33 @@ mod tests {
                 );
             }
             assert!(ConfigFile::read(&path, 1000, Choice::Default).is_ok());
+        }
+    }
+
+    #[test]
+    fn what_the_machine_forbids_holds_with_every_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let [machine, mine] = ["machine.toml", "mine.toml"].map(|name| folder.path().join(name));
+        fs::write(&mine, "forbid = [\"trust-policy\"]").unwrap();
+        let root = rustix::process::geteuid().as_raw();
+        let load = |user| ConfigFile::load_beside(&machine, Some(&mine), user);
+        let waiver = |file: ConfigFile| {
+            let policy = PolicySource::default();
+            file.restrictions.check(&policy, Some("--allow-unsigned"))
+        };
+        assert!(waiver(load(root).unwrap()).is_ok());
+        fs::write(&machine, "forbid = [\"allow-unsigned\"]").unwrap();
+        let file = ConfigFile::load_beside(&machine, None, 1000).unwrap();
+        assert!(waiver(file).is_err());
+        assert!(waiver(load(1000).unwrap()).is_ok(), "it starts nothing");
+        // Only root can own a file that root takes for the machine's.
+        if root == 0 {
+            let both = load(0).unwrap();
+            let other = PolicySource::File("/t.yaml".into());
+            assert!(both.restrictions.check(&other, None).is_err());
+            assert!(waiver(both).is_err());
+            fs::write(&machine, "forbid = [").unwrap();
+            assert!(load(0).is_err());
         }
     }
 

@@ -16,6 +16,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::Error as ValueError;
 
 use super::setting::{Origin, Setting};
+use crate::audit_log::AuditLog;
 
 const ALLOW_UNSIGNED: &str = "SCHEDCTL_ALLOW_UNSIGNED";
 const DRIVER: &str = "SCHEDCTL_DRIVER";
@@ -73,6 +74,8 @@ pub(crate) struct Environment {
     pub(crate) proxies: Proxies,
     /// In `SCHEDCTL_STATE`, or in the directory of root.
     pub(crate) verdicts: Option<VerdictStore>,
+    /// In `SCHEDCTL_STATE`, or where root's is; `None` for users who start nothing.
+    pub(crate) audit: Option<AuditLog>,
     /// Set variables that a unit needs to have at boot, too.
     pub(crate) for_boot: BTreeMap<String, String>,
     /// `NOTIFY_SOCKET`, from systemd.
@@ -145,6 +148,7 @@ impl Environment {
             helper_folders: helper_folders(variable("PATH")),
             proxies: proxies(text)?,
             verdicts: verdicts(user, path),
+            audit: audit(user, path),
             for_boot: for_boot(set),
             notify_socket: set(NOTIFY_SOCKET),
         })
@@ -164,6 +168,14 @@ fn verdicts(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Option<Verdic
         User::Other(id) => (named?, id),
     };
     Some(VerdictStore::at(folder.join("verdicts"), owner))
+}
+
+fn audit(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Option<AuditLog> {
+    let named = path(STATE).filter(|path| path.is_absolute());
+    let log = named.map_or_else(AuditLog::system, |folder| {
+        AuditLog::at(folder.join("audit.log"))
+    });
+    (user == User::Root).then_some(log)
 }
 
 /// The variables of [`FOR_BOOT`] and [`PATHS_FOR_BOOT`] that are set. Paths become absolute.

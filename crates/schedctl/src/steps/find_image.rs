@@ -14,6 +14,8 @@ use crate::settings::Settings;
 pub(crate) struct Target {
     pub(crate) scheduler: String,
     pub(crate) reference: ImageRef,
+    /// The name that it was asked for as, if a catalog led to it.
+    pub(crate) catalog_name: Option<String>,
     /// What `schedctl enable` pinned it to.
     pub(crate) pin: Option<PinnedRef>,
 }
@@ -27,6 +29,7 @@ pub(crate) async fn find_target(
     if let Some(enabled) = &request.enabled {
         return Ok(Target {
             scheduler: enabled.scheduler.clone(),
+            catalog_name: catalog_name(&enabled.scheduler, &enabled.reference).map(str::to_owned),
             reference: enabled.reference.clone(),
             pin: Some(enabled.pin.clone()),
         });
@@ -35,8 +38,16 @@ pub(crate) async fn find_target(
     Ok(Target {
         scheduler: found.scheduler().to_owned(),
         reference: request.image(&found)?,
+        catalog_name: found.catalog_name().map(str::to_owned),
         pin: None,
     })
+}
+
+/// The scheduler's name if a catalog must have led from it to this image. Where the image is called the
+/// same, its reference says as much as the name.
+pub(crate) fn catalog_name<'a>(scheduler: &'a str, image: &ImageRef) -> Option<&'a str> {
+    let own_name = image.repository().path().rsplit('/').next();
+    Some(scheduler).filter(|name| Some(*name) != own_name)
 }
 
 pub(crate) async fn find_image(

@@ -44,7 +44,7 @@ pub(crate) async fn require(
     registry: &Client,
 ) -> anyhow::Result<()> {
     let needs = match needs {
-        Needs::OfImage(image) => image_needs(image, registry).await?,
+        Needs::OfImage(image) => image_needs(&image.clone().into(), registry).await?,
         Needs::OfStoredImage(image) => stored_needs(image),
     };
     let findings = check(root, runtimes, Some(needs)).await;

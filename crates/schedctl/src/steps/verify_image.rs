@@ -14,12 +14,15 @@ use jiff::Timestamp;
 use schedctl_args::args::PullPolicy;
 use schedkit_core::{ImageRef, PinnedRef};
 use schedkit_image::info::InfoError;
-use schedkit_image::registry::{Client, RegistryError, Retry, resolve};
-use schedkit_image::signature::{self, Kept, Trusted, VerdictStore, Verified, VerifyError, waive};
+use schedkit_image::registry::{Client, Platform, RegistryError, Retry, resolve};
+use schedkit_image::signature::{
+    self, AskedImage, Kept, Trusted, VerdictStore, Verified, VerifyError, waive,
+};
 use schedkit_image::trust::{Policy, PolicyError};
 use schedkit_image::untrusted::Reader;
 use schedkit_runtime::{Driver, ImageInStore};
 
+use crate::audit_log::AuditLog;
 use crate::error_text;
 use crate::output::{Printer, progress};
 use crate::request::TrustRequirement;
@@ -31,18 +34,22 @@ pub(crate) struct ImageCheck<'a, D> {
     pub(crate) reference: &'a ImageRef,
     /// What `schedctl enable` pinned it to.
     pub(crate) pin: Option<&'a PinnedRef>,
+    /// The name that it was asked for as, if a catalog led to it.
+    pub(crate) catalog_name: Option<&'a str>,
     pub(crate) trust: &'a TrustRequirement,
     pub(crate) registry: &'a Client,
     /// `None` for users who cannot keep any.
     pub(crate) verdicts: Option<&'a VerdictStore>,
     pub(crate) driver: &'a D,
+    /// `None` for users who start nothing, and where nothing is started.
+    pub(crate) audit: Option<&'a AuditLog>,
 }
 
 /// What the checks of the machine may ask.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Needs<'a> {
-    /// Also what this image needs, from its registry.
-    OfImage(&'a ImageRef),
+    /// Also what this image needs, from its registry: of the digest that is then verified.
+    OfImage(&'a PinnedRef),
     /// Also what this image needs, as it is stored. No registry is asked.
     OfStoredImage(&'a ImageInStore),
 }
@@ -52,33 +59,44 @@ pub(crate) fn read_policy(
     source: &PolicySource,
     printer: &mut Printer,
 ) -> Result<Policy, PolicyError> {
-    let policy = match source {
-        PolicySource::BuiltIn => Policy::built_in()?,
-        PolicySource::File(path) => {
-            let reader = match rustix::process::geteuid().is_root() {
-                true => Reader::Root,
-                false => Reader::User,
-            };
-            Policy::read(path, reader)?
-        }
+    let reader = match rustix::process::geteuid().is_root() {
+        true => Reader::Root,
+        false => Reader::User,
     };
+    let policy = Policy::read(source.as_path(), reader)?;
     for warning in policy.warnings() {
         printer.warn(format!("the trust policy's {warning}"));
     }
     Ok(policy)
 }
 
+/// `catalog_name` is the name that was asked for, if a catalog led to the image.
 pub(crate) async fn verify(
     image: &ImageRef,
+    catalog_name: Option<&str>,
     policy: &Policy,
     registry: &Client,
 ) -> anyhow::Result<(PinnedRef, Result<Verified, VerifyError>)> {
-    let verifying = async {
-        let pinned = resolve(registry, image).await?;
-        let result = signature::verify(registry, policy, &pinned, Timestamp::now()).await;
-        anyhow::Ok((pinned, result))
-    };
+    let pinned = pin(image, registry).await?;
+    let result = verify_pinned(&pinned, catalog_name, policy, registry).await;
+    Ok((pinned, result))
+}
+
+async fn pin(image: &ImageRef, registry: &Client) -> Result<PinnedRef, RegistryError> {
     let note = format!("asking {}", image.repository().host());
+    progress::with_spinner(&note, resolve(registry, image)).await
+}
+
+async fn verify_pinned(
+    image: &PinnedRef,
+    catalog_name: Option<&str>,
+    policy: &Policy,
+    registry: &Client,
+) -> Result<Verified, VerifyError> {
+    let note = format!("asking {}", image.repository().host());
+    let machine = Platform::this_machine();
+    let asked = AskedImage::new(image).named(catalog_name).on(&machine);
+    let verifying = signature::verify(registry, policy, asked, Timestamp::now());
     progress::with_spinner(&note, verifying).await
 }
 
@@ -103,6 +121,46 @@ impl<D: Driver> ImageCheck<'_, D> {
         check_needs: impl AsyncFn(Needs<'_>) -> anyhow::Result<()>,
         printer: &mut Printer,
     ) -> anyhow::Result<Trusted> {
+        let outcome = self.judge(policy, pull, check_needs, printer).await;
+        self.record(outcome, printer)
+    }
+
+    /// Asks the registry, and keeps its answer.
+    pub(crate) async fn ask(
+        &self,
+        policy: &Policy,
+        printer: &mut Printer,
+    ) -> anyhow::Result<Trusted> {
+        let outcome = self.ask_registry(policy, printer).await;
+        self.record(outcome, printer)
+    }
+
+    /// A waiver that nobody would ever see is none.
+    fn record(
+        &self,
+        outcome: anyhow::Result<Trusted>,
+        printer: &mut Printer,
+    ) -> anyhow::Result<Trusted> {
+        let recorded = self.audit.map(|log| log.record(self.reference, &outcome));
+        let Some(Err(error)) = recorded else {
+            return outcome;
+        };
+        if matches!(outcome, Ok(Trusted::Waived(_))) {
+            let refused = "an image without an accepted signature runs only if that is recorded";
+            return Err(error.context(refused));
+        }
+        let error = error_text::one_line(error.as_ref());
+        printer.warn(format!("the verdict is not recorded: {error}"));
+        outcome
+    }
+
+    async fn judge(
+        &self,
+        policy: &Policy,
+        pull: PullPolicy,
+        check_needs: impl AsyncFn(Needs<'_>) -> anyhow::Result<()>,
+        printer: &mut Printer,
+    ) -> anyhow::Result<Trusted> {
         if pull != PullPolicy::Always
             && let Some((trusted, stored)) = self.offline(pull, policy, printer).await?
         {
@@ -117,8 +175,10 @@ impl<D: Driver> ImageCheck<'_, D> {
             );
         }
         let asked = async {
-            check_needs(Needs::OfImage(&self.wanted())).await?;
-            self.ask(policy, printer).await
+            // The tag is resolved once: it may move between the check and the verification.
+            let pinned = pin(&self.wanted(), self.registry).await?;
+            check_needs(Needs::OfImage(&pinned)).await?;
+            self.ask_about(pinned, policy, printer).await
         };
         let error = match asked.await {
             Err(error) if is_unreachable(&error) => error,
@@ -135,13 +195,22 @@ impl<D: Driver> ImageCheck<'_, D> {
         Ok(trusted)
     }
 
-    /// Asks the registry, and keeps its answer.
-    pub(crate) async fn ask(
+    async fn ask_registry(
         &self,
         policy: &Policy,
         printer: &mut Printer,
     ) -> anyhow::Result<Trusted> {
-        let (pinned, result) = verify(&self.wanted(), policy, self.registry).await?;
+        let pinned = pin(&self.wanted(), self.registry).await?;
+        self.ask_about(pinned, policy, printer).await
+    }
+
+    async fn ask_about(
+        &self,
+        pinned: PinnedRef,
+        policy: &Policy,
+        printer: &mut Printer,
+    ) -> anyhow::Result<Trusted> {
+        let result = verify_pinned(&pinned, self.catalog_name, policy, self.registry).await;
         forget_refused(self.verdicts, &pinned, policy, &result, printer);
         match (result, self.trust.waiver) {
             (Ok(verified), _) => {
@@ -173,7 +242,10 @@ impl<D: Driver> ImageCheck<'_, D> {
         printer: &mut Printer,
     ) -> anyhow::Result<Option<(Trusted, ImageInStore)>> {
         let wanted = self.wanted();
-        let kept = self.verdicts.map(|store| store.find(&wanted, policy));
+        let name = policy.name_to_check(wanted.repository(), self.catalog_name);
+        let kept = self
+            .verdicts
+            .map(|store| store.find_as(&wanted, policy, name));
         let kept = kept.transpose().unwrap_or_else(|error| {
             printer.warn(error_text::one_line(&error));
             None

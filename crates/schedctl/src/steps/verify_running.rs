@@ -10,6 +10,7 @@ use crate::container::RuntimeContainer;
 use crate::output::Printer;
 use crate::request::StartRequest;
 use crate::settings::Settings;
+use crate::steps::find_image::catalog_name;
 use crate::steps::verify_image::{ImageCheck, Needs, read_policy};
 
 /// Asks for a verdict, as `--pull` has it, only if the policy has changed since the start.
@@ -36,10 +37,12 @@ pub(crate) async fn verify_running(
     let check = ImageCheck {
         reference: &image,
         pin: None,
+        catalog_name: catalog_name(&name, &image),
         trust: requirement,
         registry: &Client::new(settings.registry.clone()),
         verdicts: settings.verdicts.as_ref(),
         driver,
+        audit: settings.audit.as_ref(),
     };
     let no_needs = async |_: Needs<'_>| Ok(());
     check

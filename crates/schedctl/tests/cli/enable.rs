@@ -39,6 +39,9 @@ impl Machine {
         let registry = RegistryFixture::new();
         let fixture = &registry.fixture;
         registry.trusting(SIGNER);
+        // Both names lead to one image, whose title is one of them.
+        let policy = "version: 2\nsigners: {us: {key: key.pem}}\nrules: [{scope: '*', signers: [us], title: any}]\n";
+        fixture.write("policy.yaml", policy);
         let (host, digest) = (&registry.server.address, &registry.digest);
         let image = |name: &str| json!({"imageURI": format!("{host}/team/{name}:1.0")});
         let catalog = json!({

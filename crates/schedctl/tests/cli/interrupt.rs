@@ -68,8 +68,8 @@ fn a_signal_is_heard_while_a_registry_or_a_catalog_does_not_answer() {
             "info HOST/team/one:1.0 -o json",
             "verify HOST/team/one:1.0 -o json",
             "pull HOST/team/one:1.0 --allow-unsigned -o json",
-            "list --catalog http://HOST/c.json -o json",
-            "run scx_one --catalog http://HOST/c.json -o json",
+            "list --catalog https://HOST/c.json -o json",
+            "run scx_one --catalog https://HOST/c.json -o json",
         ] {
             let fixture = Fixture::new();
             let server = TcpListener::bind("127.0.0.1:0").unwrap();

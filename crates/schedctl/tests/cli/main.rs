@@ -12,6 +12,7 @@ mod inspect;
 mod interrupt;
 mod kept_verdicts;
 mod logs;
+mod policy;
 mod prune;
 mod registry;
 mod schemas;
@@ -25,8 +26,6 @@ use std::path::{Path, PathBuf};
 use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
-
-use server::{Files, Server};
 
 const CATALOG: &str = r#"{
   "scx_one": { "imageURI": "a.example/one" },
@@ -144,14 +143,16 @@ fn help_texts_match_the_golden_files() {
             "wait",
             "config",
             "completion",
+            "policy",
+            "policy check",
+            "policy explain",
         ])
     {
         let output = fixture.run(&format!("{command} --help"));
         assert_eq!((output.code, output.err.as_str()), (0, ""));
-        let name = if command.is_empty() {
-            "schedctl"
-        } else {
-            command
+        let name = match command {
+            "" => "schedctl".to_owned(),
+            _ => command.replace(' ', "-"),
         };
         golden(&format!("{name}.txt"), &output.out);
     }
@@ -338,28 +339,4 @@ fn a_result_that_cannot_be_written_is_a_failure() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-}
-
-#[test]
-fn a_catalog_is_cached() {
-    let fixture = Fixture::new();
-    let file = ("/c.json".to_owned(), CATALOG.to_owned());
-    let server = Server::start(Files::from([file]));
-    let url = format!("http://{}/c.json", server.address);
-    for (cached, status) in [(None, 200), (Some("\"1\""), 304)] {
-        let output = fixture.run(&format!("list --catalog {url}"));
-        assert_eq!(
-            (output.code, output.out.as_str()),
-            (0, "scx_one\nscx_two\n")
-        );
-        let request = server.next_request();
-        assert_eq!(
-            (request.cached.as_deref(), request.status),
-            (cached, status)
-        );
-    }
-    server.stop();
-    let output = fixture.run(&format!("list --catalog {url}"));
-    assert_eq!((output.code, output.out.as_str()), (1, ""));
-    assert!(output.err.contains("cannot be used"), "{}", output.err);
 }

@@ -12,7 +12,7 @@ pub(crate) const SIGNER: &str = include_str!("../fixtures/signer.pem");
 pub(crate) const STRANGER: &str = include_str!("../fixtures/stranger.pem");
 
 const CONFIG: &str = r#"{"created": "2026-01-02T03:04:05Z", "architecture": "amd64", "os": "linux",
-    "config": {"Labels": {"org.opencontainers.image.title": "One",
+    "config": {"Labels": {"org.opencontainers.image.title": "scx_one",
         "org.schedkit.scheduler.kernel.min-version": "6.12"}}}"#;
 
 /// A registry with the images `team/one:1.0`, signed as cosign v2 does; `team/bare:1.0`, not signed;
