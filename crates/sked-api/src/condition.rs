@@ -8,15 +8,17 @@ pub enum ConditionType {
     Progressing,
     Degraded,
     Conflicted,
+    Verified,
 }
 
 impl ConditionType {
     /// In the order in which a status has them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Ready,
         Self::Progressing,
         Self::Degraded,
         Self::Conflicted,
+        Self::Verified,
     ];
 
     /// The value in the API.
@@ -26,6 +28,7 @@ impl ConditionType {
             Self::Progressing => "Progressing",
             Self::Degraded => "Degraded",
             Self::Conflicted => "Conflicted",
+            Self::Verified => "Verified",
         }
     }
 
@@ -41,6 +44,10 @@ impl ConditionType {
             Self::Conflicted => {
                 "Some selected nodes belong to another SchedExt, or run a foreign scheduler."
             }
+            Self::Verified => {
+                "Every image that the spec names is signed by someone whom the trust policy accepts. \
+                 Only with --trust-policy."
+            }
         }
     }
 }
@@ -50,6 +57,7 @@ impl ConditionType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     InvalidSpec,
+    ImageRefused,
     NamespaceTerminating,
     NameConflict,
     NotAllowed,
@@ -68,10 +76,14 @@ pub enum Reason {
     PodFailed,
     InvalidRequest,
     Quarantined,
+    PolicyViolated,
     PolicyNotEnforced,
     PodPending,
     KernelIncomplete,
     KernelTooOld,
+    CannotVerify,
+    PolicyUnreadable,
+    Verifying,
     WaitingForClaims,
     WaitingForDeletion,
     RolloutPaused,
@@ -87,13 +99,15 @@ pub enum Reason {
     Attached,
     UpToDate,
     AsExpected,
+    Verified,
     NoConflict,
 }
 
 impl Reason {
     /// In the order of importance.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 45] = [
         Self::InvalidSpec,
+        Self::ImageRefused,
         Self::NamespaceTerminating,
         Self::NameConflict,
         Self::NotAllowed,
@@ -112,10 +126,14 @@ impl Reason {
         Self::PodFailed,
         Self::InvalidRequest,
         Self::Quarantined,
+        Self::PolicyViolated,
         Self::PolicyNotEnforced,
         Self::PodPending,
         Self::KernelIncomplete,
         Self::KernelTooOld,
+        Self::CannotVerify,
+        Self::PolicyUnreadable,
+        Self::Verifying,
         Self::WaitingForClaims,
         Self::WaitingForDeletion,
         Self::RolloutPaused,
@@ -131,6 +149,7 @@ impl Reason {
         Self::Attached,
         Self::UpToDate,
         Self::AsExpected,
+        Self::Verified,
         Self::NoConflict,
     ];
 
@@ -138,6 +157,7 @@ impl Reason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InvalidSpec => "InvalidSpec",
+            Self::ImageRefused => "ImageRefused",
             Self::NamespaceTerminating => "NamespaceTerminating",
             Self::NameConflict => "NameConflict",
             Self::NotAllowed => "NotAllowed",
@@ -156,10 +176,14 @@ impl Reason {
             Self::PodFailed => "PodFailed",
             Self::InvalidRequest => "InvalidRequest",
             Self::Quarantined => "Quarantined",
+            Self::PolicyViolated => "PolicyViolated",
             Self::PolicyNotEnforced => "PolicyNotEnforced",
             Self::PodPending => "PodPending",
             Self::KernelIncomplete => "KernelIncomplete",
             Self::KernelTooOld => "KernelTooOld",
+            Self::CannotVerify => "CannotVerify",
+            Self::PolicyUnreadable => "PolicyUnreadable",
+            Self::Verifying => "Verifying",
             Self::WaitingForClaims => "WaitingForClaims",
             Self::WaitingForDeletion => "WaitingForDeletion",
             Self::RolloutPaused => "RolloutPaused",
@@ -175,6 +199,7 @@ impl Reason {
             Self::Attached => "Attached",
             Self::UpToDate => "UpToDate",
             Self::AsExpected => "AsExpected",
+            Self::Verified => "Verified",
             Self::NoConflict => "NoConflict",
         }
     }
@@ -185,6 +210,11 @@ impl Reason {
             Self::InvalidSpec => {
                 "The spec asks for something impossible: the API server rejects the DaemonSet, or \
                  the spec could not be parsed. Correct the spec."
+            }
+            Self::ImageRefused => {
+                "No signature of an image that the spec names is accepted by the trust policy. It is \
+                 not rolled out, and what runs goes on. Sign the image, name another one, or change \
+                 the policy."
             }
             Self::NamespaceTerminating => {
                 "The namespace is being deleted, so nothing can be created in it. The SchedExt is \
@@ -230,6 +260,10 @@ impl Reason {
             }
             Self::ContainerError => "A node could not start the scheduler's container.",
             Self::PodFailed => "A node rejected or evicted the pod.",
+            Self::PolicyViolated => {
+                "An image that runs was accepted by an earlier trust policy and is refused by the one \
+                 of now. With --enforce-running it is taken off the nodes, else it goes on."
+            }
             Self::PolicyNotEnforced => {
                 "An admission policy of sked's does not restrict sked's own account: it is missing, \
                  or the account was renamed. `Ready` does not depend on it."
@@ -246,6 +280,15 @@ impl Reason {
                  `org.schedkit.scheduler.kernel.min-version`, and does not run the scheduler \
                  (yet). Only a manager with `--read-images` reports it; the node is not excluded."
             }
+            Self::CannotVerify => {
+                "A registry cannot be read, so nobody can tell whether an image is signed. What runs \
+                 goes on; sked tries again."
+            }
+            Self::PolicyUnreadable => {
+                "The trust policy cannot be read. The last one that could goes on deciding; without \
+                 one nothing new is rolled out."
+            }
+            Self::Verifying => "An image is being verified for the first time.",
             Self::WaitingForClaims => {
                 "A DaemonSet waits until contested nodes are labelled with their owner."
             }
@@ -300,6 +343,7 @@ impl Reason {
             Self::Attached => "The kernel of every owned node runs the scheduler.",
             Self::UpToDate => "Every node has what the spec says.",
             Self::AsExpected => "Nothing is wrong.",
+            Self::Verified => "The trust policy accepts every image that the spec names.",
             Self::NoConflict => {
                 "No selected node belongs to another SchedExt or runs a foreign scheduler."
             }
@@ -318,6 +362,7 @@ impl Reason {
         let stops_nothing = [
             Self::InvalidRequest,
             Self::Quarantined,
+            Self::PolicyViolated,
             Self::PolicyNotEnforced,
         ];
         self.is_degraded() && !stops_nothing.contains(&self)

@@ -16,6 +16,7 @@ pub mod rollout;
 pub mod rollout_status;
 pub mod schedext;
 pub mod status;
+pub mod verification;
 
 pub use condition::{ConditionType, Reason};
 pub use env_var::EnvVar;
@@ -29,3 +30,4 @@ pub use rollout_status::{
 };
 pub use schedext::{NodeRules, PullPolicy, SchedExt, SchedExtSpec};
 pub use status::{Counts, PoolStatus, Problem, SchedExtStatus};
+pub use verification::{Accepted, AcceptedImage, VerificationState};

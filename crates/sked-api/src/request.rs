@@ -17,14 +17,16 @@ pub enum Request {
     /// The roll-out goes on although the canary has not soaked, or too many nodes are without a
     /// scheduler.
     Force,
+    /// The tags of the spec's images are resolved and verified again.
+    Refresh,
     /// The quarantine of a node ends.
     Release(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "read the annotation sked.schedkit.io/request: it must be promote, abort, retry, force or \
-     release NODE, with an optional #ID"
+    "read the annotation sked.schedkit.io/request: it must be promote, abort, retry, force, \
+     refresh or release NODE, with an optional #ID"
 )]
 pub struct BadRequest;
 
@@ -39,6 +41,7 @@ impl FromStr for Request {
             (Some("abort"), None) => Self::Abort,
             (Some("retry"), None) => Self::Retry,
             (Some("force"), None) => Self::Force,
+            (Some("refresh"), None) => Self::Refresh,
             (Some("release"), Some(node)) if words.next().is_none() => {
                 Self::Release(node.to_owned())
             }
@@ -55,6 +58,7 @@ impl fmt::Display for Request {
             Self::Abort => f.write_str("abort"),
             Self::Retry => f.write_str("retry"),
             Self::Force => f.write_str("force"),
+            Self::Refresh => f.write_str("refresh"),
             Self::Release(node) => write!(f, "release {node}"),
         }
     }
@@ -72,6 +76,7 @@ mod tests {
             Request::Abort,
             Request::Retry,
             Request::Force,
+            Request::Refresh,
             release,
         ] {
             assert_eq!(request.to_string().parse(), Ok(request.clone()));

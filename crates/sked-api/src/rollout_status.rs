@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::rollout::is_false;
+
 /// The roll-out of the revision that the spec asks for.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -115,6 +117,9 @@ pub struct GoodRevision {
     pub selection: String,
     /// Since when every node has had it.
     pub since: Time,
+    /// Whether the manager had verified its images, and names them by digest.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub verified: bool,
     /// The fields of the spec that make the revision.
     #[schemars(schema_with = "any_object")]
     pub spec: Map<String, Value>,
@@ -155,7 +160,7 @@ pub struct QuarantinedNode {
     pub since: Time,
 }
 
-fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+pub(crate) fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
         "description": "The fields of the spec that make the revision.",
         "type": "object",

@@ -36,11 +36,13 @@ use crate::status::SchedExtStatus;
     printcolumn = r#"{"name":"Revision","type":"string","priority":1,"jsonPath":".status.revision"}"#,
     printcolumn = r#"{"name":"Conflicts","type":"integer","priority":1,"jsonPath":".status.counts.conflicted"}"#,
     printcolumn = r#"{"name":"Ejected","type":"integer","priority":1,"jsonPath":".status.counts.ejected"}"#,
-    printcolumn = r#"{"name":"Rollout","type":"string","priority":1,"jsonPath":".status.rollout.phase"}"#
+    printcolumn = r#"{"name":"Rollout","type":"string","priority":1,"jsonPath":".status.rollout.phase"}"#,
+    printcolumn = r#"{"name":"Verified","type":"string","priority":1,"jsonPath":".status.verification"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SchedExtSpec {
-    /// The scheduler's OCI image, used verbatim.
+    /// The scheduler's OCI image. Without a trust policy it is used verbatim; with one it is verified, and
+    /// what runs is named by its digest.
     pub sched: String,
     /// Arguments, appended to the image's entrypoint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rollout_status::{GoodRevision, QuarantinedNode, RejectedRevision, RolloutStatus};
+use crate::verification::{Accepted, VerificationState};
 
 /// The observed state of a SchedExt.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
@@ -16,6 +17,15 @@ pub struct SchedExtStatus {
     /// A hash of what runs: image, arguments, environment, pools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
+    /// Whether the images that the spec asks for are verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<VerificationState>,
+    /// The image that runs on nodes that are in no pool, by its digest. Only of verified images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved_image: Option<String>,
+    /// The last spec whose images were all accepted; what runs is made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Accepted>,
     /// Numbers of nodes by state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
@@ -32,13 +42,14 @@ pub struct SchedExtStatus {
     pub rollout: Option<RolloutStatus>,
     /// The revision that every node ran last; the nodes go back to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_good: Option<GoodRevision>,
+    // Boxed, as the two below: managers keep thousands of statuses, and many have none of them yet.
+    pub last_good: Option<Box<GoodRevision>>,
     /// The one before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub previous_good: Option<GoodRevision>,
+    pub previous_good: Option<Box<GoodRevision>>,
     /// The revision that failed last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rejected: Option<RejectedRevision>,
+    pub rejected: Option<Box<RejectedRevision>>,
     /// Nodes that do not run the scheduler any more, because it failed there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quarantined: Vec<QuarantinedNode>,
@@ -54,7 +65,7 @@ pub struct SchedExtStatus {
     /// How many more problems there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_problems: Option<i32>,
-    /// Ready, Progressing, Degraded and Conflicted.
+    /// Ready, Progressing, Degraded and Conflicted; Verified, if the manager has a trust policy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }

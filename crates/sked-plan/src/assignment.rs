@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use litemap::LiteMap;
+
 use crate::eligibility::ExclusionReason;
 use crate::name::{NodeName, ObjectKey, Uid};
 use crate::part::PartId;
@@ -19,8 +21,9 @@ pub struct Assignment {
     /// What its status recorded of the roll-out then; see [`crate::rollout::record_key`].
     pub record: u64,
     /// The base, each pool, and the canaries. A part is missing if another object has the name of
-    /// its DaemonSet: it claims no node.
-    pub parts: BTreeMap<PartId, PartAssignment>,
+    /// its DaemonSet: it claims no node. Most have one part, and a `BTreeMap` reserves space for
+    /// eleven.
+    pub parts: LiteMap<PartId, PartAssignment>,
     /// Parts that have no DaemonSet because its name would be that of another SchedExt.
     pub yields: BTreeMap<PartId, ObjectKey>,
     /// From which nodes a canary can be chosen, by pool (`None` for the base). Filled only while a

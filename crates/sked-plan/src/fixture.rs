@@ -90,6 +90,7 @@ pub(crate) fn observed(schedext: &SchedExt, daemonsets: &[Value]) -> Observed {
         port_holders: std::collections::BTreeMap::new(),
         architectures: Default::default(),
         releases: Default::default(),
+        verification: Default::default(),
         futile: Default::default(),
         failed_creates: Vec::new(),
         now: "2026-02-01T00:00:00Z".parse().unwrap(),

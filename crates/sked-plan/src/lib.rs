@@ -42,6 +42,7 @@ pub mod plan;
 pub mod revision;
 pub mod rollout;
 pub mod status;
+pub mod verification;
 pub mod version;
 
 pub use live_daemonset::LiveDaemonSet;

@@ -15,13 +15,15 @@ use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::LivePod;
 use crate::name::{NodeName, ObjectKey, Uid};
 use crate::node::Node;
+use crate::verification::Verification;
 
 /// Input of [`crate::claim`]: the whole cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
     /// All SchedExts that this manager is responsible for.
     pub schedexts: Vec<Arc<SchedExt>>,
-    /// Those whose spec cannot be parsed: they keep the nodes that they have.
+    /// Those whose spec cannot be parsed, or of which nothing may run: they keep the nodes that they
+    /// have.
     pub unreadable: Vec<UnreadableSchedExt>,
     pub nodes: Vec<Arc<Node>>,
     /// All DaemonSets that SchedExts control, and those whose name a SchedExt needs. The placement
@@ -44,8 +46,11 @@ pub struct UnreadableSchedExt {
 /// Input of [`crate::plan`] and [`crate::status`]: one SchedExt.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The SchedExt itself, with the status that was written last.
+    /// The SchedExt itself, with the status that was written last. With a trust policy it is what of
+    /// it may run: images by digest, and of a spec that is not accepted the one that was.
     pub schedext: Arc<SchedExt>,
+    /// What is known of the signatures of its images.
+    pub verification: Verification,
     /// DaemonSets that it controls, and those whose name it needs.
     pub daemonsets: Vec<Arc<LiveDaemonSet>>,
     /// Pods of the DaemonSets that it controls.
@@ -79,6 +84,17 @@ pub struct Observed {
     pub failed_creates: Vec<FailedCreate>,
     /// When all of this was read.
     pub now: Timestamp,
+}
+
+impl Observed {
+    /// The SchedExt as the API server has it.
+    pub fn stored(&self) -> &Arc<SchedExt> {
+        match &self.verification {
+            Verification::Off => &self.schedext,
+            Verification::On(known) => &known.asked,
+            Verification::Recorded(asked) => asked,
+        }
+    }
 }
 
 /// A replace after which the API server stored something else than was sent: a mutating webhook

@@ -15,24 +15,25 @@ use sked_api::RolloutPhase;
 use crate::name::ObjectKey;
 use crate::observed::Observed;
 use crate::part::uid;
-use crate::rollout::{Stable, Templates, current, is_deployed};
+use crate::rollout::{Stable, Templates, is_deployed};
 
 pub use outcome::{Attempt, Failure, Outcome};
 pub use step::{Plan, PlanStep, TakenName, WaitingDaemonSet, WaitsFor};
 
 /// A SchedExt that is being deleted gets an empty plan: the garbage collector removes what it
-/// controls. So does one whose claims broke a rule: it is left as it is.
+/// controls. So does one whose claims broke a rule, or of which no image was ever accepted: it is left
+/// as it is.
 pub fn plan(observed: &Observed) -> Plan {
     let mut plan = Plan::default();
     let deleting = observed.schedext.metadata.deletion_timestamp.is_some();
-    if deleting || observed.assignment.violation.is_some() {
+    let nothing = observed.verification.runs_nothing();
+    if deleting || nothing || observed.assignment.violation.is_some() {
         return plan;
     }
     let live = observed.daemonsets.iter().map(|live| &**live);
     let templates = Templates::new(&observed.schedext, is_deployed(&observed.schedext, live));
     let is_held = matches!(templates.stable(), Stable::Held(_));
-    let record = current(&observed.schedext);
-    let is_unrecorded = record.is_none();
+    let is_unrecorded = templates.record().is_none();
     let update = decide::update(observed, &templates);
     let mut needed = BTreeSet::new();
     for part in templates.stable_parts() {
@@ -42,7 +43,7 @@ pub fn plan(observed: &Observed) -> Plan {
         });
     }
     // Later its nodes are handed back one after the other, and none is restarted before.
-    let runs_canary = record.is_some_and(|record| record.phase == RolloutPhase::Canary);
+    let runs_canary = templates.phase() == Some(RolloutPhase::Canary);
     for (part, nodes) in templates.canary_parts() {
         let waits =
             !runs_canary || decide::canary_waits(observed, &part, nodes.len(), &update, &plan);
@@ -56,6 +57,13 @@ pub fn plan(observed: &Observed) -> Plan {
         plan.steps.extend(orphans(observed, &needed));
     }
     plan.steps.extend(unbound_pods::steps(observed));
+    let verification = &observed.verification;
+    plan.steps.retain(|step| match step {
+        PlanStep::Create(desired) | PlanStep::Replace { desired, .. } => {
+            !verification.forbids(desired)
+        }
+        PlanStep::Touch { .. } | PlanStep::Delete { .. } => true,
+    });
     plan
 }
 

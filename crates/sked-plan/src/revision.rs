@@ -74,7 +74,7 @@ impl Hash {
 
     fn finish(self) -> String {
         let digest = self.0.finalize();
-        let first = digest.iter().take(5);
-        first.map(|byte| format!("{byte:02x}")).collect()
+        let [a, b, c, d, e, ..]: [u8; 32] = digest.into();
+        format!("{a:02x}{b:02x}{c:02x}{d:02x}{e:02x}")
     }
 }

@@ -22,7 +22,7 @@ mod begin;
 mod canary;
 mod evidence;
 mod fail;
-mod good;
+pub(crate) mod good;
 mod quarantine;
 mod record;
 pub mod requests;
@@ -66,7 +66,10 @@ pub fn record_key(schedext: &sked_api::SchedExt) -> u64 {
         let rejected = rejected.map(|one| (&one.revision, &one.selection));
         let quarantined = status.quarantined.iter();
         let quarantined: Vec<_> = quarantined.map(|one| (&one.node, &one.revision)).collect();
-        (rollout, good, rejected, quarantined).hash(&mut hash);
+        // Plain data always serializes.
+        let accepted = status.accepted.as_ref();
+        let accepted = accepted.map(|one| serde_json::to_string(one).unwrap_or_default());
+        (rollout, good, rejected, quarantined, accepted).hash(&mut hash);
     }
     hash.finish()
 }

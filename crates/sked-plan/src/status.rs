@@ -21,6 +21,7 @@ mod pod_issue;
 mod problem;
 mod progress;
 mod rollout;
+mod verification;
 
 use std::sync::Arc;
 
@@ -37,6 +38,8 @@ use crate::plan::{Outcome, Plan, unbound_pods};
 use crate::revision::revision;
 use crate::rollout::Record;
 use crate::rollout::advance::{advance, due as rollout_due};
+use progress::Progress;
+use verification::Section;
 
 pub use event::{Event, EventKind, events};
 pub use node_status::{NodeProblem, NodeStatus, node_statuses};
@@ -81,8 +84,14 @@ fn with_known_names(
     let now = whole_seconds(observed.now);
     let (record, hold) = advance(observed, &placed, plan, now);
     let mut issues = collect::issues(observed, &placed, plan, outcome);
+    let verification = Section::of(observed);
+    issues.extend(verification.issue());
     let progress = progress::progress(observed, &placed, plan, &issues);
     let progress = rollout::progress(observed, &placed, &record, hold, progress);
+    let progress = match verification.waits() {
+        Some((reason, message)) => Progress::RollingOut(reason, message),
+        None => progress,
+    };
     issues.extend(rollout::issues(schedext, &record));
     let quarantined = count(record.quarantined.len());
     let (ops, ops_template) = base_name(observed, &placed);
@@ -102,6 +111,9 @@ fn with_known_names(
             quarantined,
             ..counts(observed, &placed)
         }),
+        verification: Some(verification.state),
+        resolved_image: verification.resolved_image.clone(),
+        accepted: verification.accepted.clone(),
         rollout,
         last_good,
         previous_good,
@@ -113,7 +125,15 @@ fn with_known_names(
         pools: pools(observed, &placed),
         problems,
         more_problems,
-        conditions: condition::conditions(observed, &placed, &issues, &progress, before, now),
+        conditions: condition::conditions(
+            observed,
+            &placed,
+            &issues,
+            &progress,
+            &verification,
+            before,
+            now,
+        ),
     }
 }
 

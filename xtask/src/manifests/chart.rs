@@ -18,12 +18,14 @@ const FOLDERS: [&str; 5] = [
 ];
 
 /// Single files.
-const FILES: [&str; 5] = [
+const FILES: [&str; 7] = [
     "agent/priority_class.yaml",
     "agent/service_account.yaml",
     "grafana/sked.json",
     "manager/metrics_service.yaml",
     "node-pools/node_pools.yaml",
+    "verified/images/images.yaml",
+    "verified/trust-policy.yaml",
 ];
 
 /// The copies: of what was just derived where it was, of what people wrote otherwise.

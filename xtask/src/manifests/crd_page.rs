@@ -68,7 +68,7 @@ sked also writes the status of the SchedExt, Events about it, and the condition 
 const CONDITIONS_HEAD: &str = "
 ## Conditions and reasons
 
-A status has all four conditions, each with `observedGeneration`; that of a SchedExt whose spec cannot be parsed has only `Ready` and `Degraded`:
+A status has the first four of these conditions, with a trust policy all of them, each with `observedGeneration`; that of a SchedExt whose spec cannot be parsed has only `Ready` and `Degraded`:
 
 | type | true means |
 |---|---|

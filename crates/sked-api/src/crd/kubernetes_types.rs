@@ -152,7 +152,7 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ),
     (
         "status.conditions",
-        "Ready, Progressing, Degraded and Conflicted.",
+        "Ready, Progressing, Degraded and Conflicted; Verified, if the manager has a trust policy.",
     ),
     ("status.conditions[].type", "The type of the condition."),
     ("status.conditions[].status", "True, False or Unknown."),

@@ -38,6 +38,8 @@ const NODES: Limit = Between(0, i32::MAX);
 /// A number and its unit.
 const DURATION: Limit = Length(16);
 const REVISION: Limit = Length(64);
+/// A name, a tag, a digest: 255 + 1 + 128 + 1 + 71.
+const IMAGE: Limit = Length(456);
 /// As many nodes as fail, or are quarantined, before a revision as a whole fails.
 const FAILED_NODES: Limit = Items(100);
 const OPERATORS: Limit = OneOf(&["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]);
@@ -46,8 +48,7 @@ const OPERATORS: Limit = OneOf(&["In", "NotIn", "Exists", "DoesNotExist", "Gt", 
 pub(super) type Limits = &'static [(&'static str, &'static [Limit])];
 
 pub(super) const SCHEDEXT: Limits = &[
-    // A name, a tag, a digest: 255 + 1 + 128 + 1 + 71.
-    ("spec.sched", &[Length(456)]),
+    ("spec.sched", &[IMAGE]),
     ("spec.args", &[Items(64)]),
     ("spec.args[]", &[Length(1024)]),
     ("spec.env", &[Items(64)]),
@@ -127,7 +128,7 @@ pub(super) const SCHEDEXT: Limits = &[
     ("spec.pools[].name", &[Length(61)]),
     ("spec.pools[].nodeSelector", &[Entries(32)]),
     ("spec.pools[].nodeSelector{}", &[LABEL_VALUE]),
-    ("spec.pools[].sched", &[Length(456)]),
+    ("spec.pools[].sched", &[IMAGE]),
     ("spec.pools[].args", &[Items(64)]),
     ("spec.pools[].args[]", &[Length(1024)]),
     ("spec.pools[].env", &[Items(64)]),
@@ -150,6 +151,13 @@ pub(super) const SCHEDEXT: Limits = &[
     ("spec.onFailure.window", &[DURATION]),
     ("status.observedGeneration", &[]),
     ("status.revision", &[REVISION]),
+    ("status.resolvedImage", &[IMAGE]),
+    // The base, and each pool.
+    ("status.accepted.images", &[Items(17)]),
+    ("status.accepted.images[].image", &[IMAGE]),
+    ("status.accepted.images[].resolved", &[IMAGE]),
+    ("status.accepted.images[].signer", &[Length(1024)]),
+    ("status.accepted.images[].policy", &[Length(128)]),
     ("status.counts.desired", &[NODES]),
     ("status.counts.attached", &[NODES]),
     ("status.counts.ejected", &[NODES]),

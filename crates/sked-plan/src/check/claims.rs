@@ -89,13 +89,18 @@ fn check_write(fleet: &Fleet, node: Option<&Node>, write: &LabelWrite) -> Option
 /// Of all DaemonSets that are assigned nodes and may be written.
 fn templates(fleet: &Fleet, claims: &Claims) -> Vec<Template> {
     let mut all = Vec::new();
+    let mut daemonsets: HashMap<_, Vec<_>> = HashMap::new();
+    for live in &fleet.daemonsets {
+        daemonsets.entry(&live.controller).or_default().push(live);
+    }
     for schedext in &fleet.schedexts {
         let uid = Uid(schedext.metadata.uid.clone().unwrap_or_default());
         let assignment = claims.assignments.get(&uid);
         let Some(assignment) = assignment.filter(|one| one.violation.is_none()) else {
             continue;
         };
-        let live = fleet.daemonsets.iter().map(|live| &**live);
+        let own = daemonsets.get(&Some(uid)).into_iter().flatten();
+        let live = own.map(|live| &***live);
         let templates = Templates::new(schedext, is_deployed(schedext, live));
         for part in templates.parts() {
             if assignment.parts.contains_key(&part.id())

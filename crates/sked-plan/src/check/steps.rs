@@ -14,6 +14,7 @@ use crate::observed::Observed;
 use crate::part::{PartId, Stage};
 use crate::plan::{Plan, PlanStep};
 use crate::rollout::{current, record_key};
+use crate::verification::Verification;
 
 pub fn check_plan(observed: &Observed, plan: &Plan) -> Vec<Violation> {
     let schedext = &observed.schedext;
@@ -84,10 +85,22 @@ fn check_delete(observed: &Observed, key: &ObjectKey, uid: &Uid) -> Vec<Violatio
     let is_needed = key.name == name
         || pools.any(|pool| pool == key.name)
         || canaries_in_use(schedext).contains(&key.name);
-    if same_namespace && is_needed {
+    if same_namespace && is_needed && !is_off(schedext) {
         found.push(Violation::StillNeeded { key: key.clone() });
     }
     found
+}
+
+/// Whether the trust policy refuses what the spec asks for, and there is nothing to go back to: then no
+/// DaemonSet is needed.
+fn is_off(schedext: &SchedExt) -> bool {
+    let Some(status) = &schedext.status else {
+        return false;
+    };
+    let refused = status.rejected.as_ref();
+    let refused = refused.is_some_and(|one| one.reason == "PolicyViolated");
+    let is_back = current(schedext).is_some_and(|one| one.phase == RolloutPhase::RolledBack);
+    refused && is_back && status.last_good.is_none()
 }
 
 /// The pools that the stable DaemonSets are for.
@@ -170,7 +183,7 @@ fn contract(observed: &Observed, desired: &DaemonSet) -> Vec<Violation> {
     let schedext = &observed.schedext;
     let key = name_of(desired);
     let spec = desired.spec.as_ref();
-    let rules: [(&'static str, bool); 7] = [
+    let rules: [(&'static str, bool); 8] = [
         (
             "namespace",
             desired.metadata.namespace == schedext.metadata.namespace,
@@ -191,6 +204,10 @@ fn contract(observed: &Observed, desired: &DaemonSet) -> Vec<Violation> {
         (
             "container",
             spec.is_some_and(|spec| runs_one(spec, &images(schedext, &key))),
+        ),
+        (
+            "unverified image",
+            spec.is_some_and(|spec| runs_accepted(spec, observed)),
         ),
         ("strategy", spec.is_some_and(never_surges)),
         ("host port", spec.is_some_and(excludes_a_second)),
@@ -243,6 +260,34 @@ fn runs_one(spec: &DaemonSetSpec, images: &[String]) -> bool {
         && matches!(&*pod.containers, [one] if one.name == "scx"
             && privileged(one)
             && one.image.as_ref().is_some_and(|image| images.contains(image)))
+}
+
+/// With a trust policy every image is one that the status of the SchedExt has as accepted, or that of a
+/// good revision that was verified; each by its digest.
+fn runs_accepted(spec: &DaemonSetSpec, observed: &Observed) -> bool {
+    if let Verification::Off = observed.verification {
+        return true;
+    }
+    let status = serde_json::to_value(&observed.stored().status).unwrap_or_default();
+    let accepted = status["accepted"]["images"].as_array();
+    let accepted = accepted.into_iter().flatten();
+    let mut allowed: Vec<&Value> = accepted.map(|one| &one["resolved"]).collect();
+    for good in [&status["lastGood"], &status["previousGood"]] {
+        if good["verified"] == true {
+            let pools = good["spec"]["pools"].as_array().into_iter().flatten();
+            allowed.extend(pools.map(|pool| &pool["sched"]));
+            allowed.push(&good["spec"]["sched"]);
+        }
+    }
+    let pod = spec.template.spec.as_ref();
+    pod.is_some_and(|pod| {
+        let mut images = pod.containers.iter().map(|one| one.image.as_deref());
+        images.all(|image| {
+            let image = image.unwrap_or_default();
+            let digest = image.split_once("@sha256:").map(|(_, digest)| digest.len());
+            digest == Some(64) && allowed.iter().any(|one| **one == *image)
+        })
+    })
 }
 
 /// Which images a DaemonSet may run: those of the spec, but while only the canary may have what the

@@ -37,8 +37,8 @@ impl CanaryRules {
     /// `None` if no canary has to be chosen.
     pub(super) fn new(schedext: &SchedExt, templates: &Templates<'_>) -> Option<Self> {
         let canary = schedext.spec.rollout.as_ref()?.canary.as_ref()?;
-        let record = rollout::current(schedext);
-        if record.is_some_and(|record| record.phase != RolloutPhase::Canary) {
+        let phase = templates.phase();
+        if phase.is_some_and(|phase| phase != RolloutPhase::Canary) {
             return None;
         }
         let good = rollout::last_good(schedext);
@@ -57,7 +57,7 @@ impl CanaryRules {
         Some(Self {
             parts: base_last.map(part).collect(),
             selector: canary.node_selector.clone(),
-            quarantined: quarantined(schedext, &target)
+            quarantined: quarantined(schedext)
                 .map(|one| one.node.as_str().into())
                 .collect(),
             known: known.map(|good| parts(good).map(|part| part.placement()).collect()),

@@ -15,7 +15,6 @@ use crate::name::{NodeName, ObjectKey, Uid};
 use crate::node::Node;
 use crate::observed::{Fleet, UnreadableSchedExt};
 use crate::part::{self, Part, PartId, parts};
-use crate::revision::revision;
 use crate::rollout::{Templates, quarantined, record_key};
 
 /// A SchedExt that claims nodes.
@@ -183,11 +182,11 @@ impl<'a> ClaimInputs<'a> {
             builder.candidates.insert(&live.uid, self.candidates.len());
         }
         let placement = live.map(|live| &live.placement);
-        let revision = revision(part.schedext);
-        let quarantined = quarantined(part.schedext, &revision);
         let nodes = Nodes {
             only,
-            quarantined: quarantined.map(|one| one.node.as_str().into()).collect(),
+            quarantined: quarantined(part.schedext)
+                .map(|one| one.node.as_str().into())
+                .collect(),
         };
         claimant.candidates.push(self.candidates.len());
         self.candidates.push(Candidate::desired(

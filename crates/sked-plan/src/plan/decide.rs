@@ -12,7 +12,7 @@ use crate::name::{NodeName, ObjectKey};
 use crate::observed::Observed;
 use crate::part::{Part, uid};
 use crate::rollout::settings::max_unavailable;
-use crate::rollout::{Settings, Templates, are_claims_current, current};
+use crate::rollout::{Settings, Templates, are_claims_current};
 
 /// Adds to the plan what a part needs. Returns the name of its DaemonSet, unless the part must
 /// yield that name.
@@ -131,12 +131,10 @@ pub(super) fn update(observed: &Observed, templates: &Templates<'_>) -> Update {
     let nodes = nodes.map(|(id, part)| (id.clone(), part.nodes));
     Update {
         is_frozen: templates.is_frozen(),
-        is_going_back: current(&observed.schedext).is_some_and(|record| {
-            matches!(
-                record.phase,
-                RolloutPhase::Canary | RolloutPhase::RolledBack
-            )
-        }),
+        is_going_back: matches!(
+            templates.phase(),
+            Some(RolloutPhase::Canary | RolloutPhase::RolledBack)
+        ),
         dead,
         nodes: nodes.collect(),
     }

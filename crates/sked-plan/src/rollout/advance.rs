@@ -1,12 +1,13 @@
 //! Computes the next record of a roll-out from what is observed: one step each time.
 
 use jiff::{SignedDuration, Timestamp};
-use sked_api::{RolloutPhase, RolloutStatus};
+use sked_api::{Reason, RolloutPhase, RolloutStatus};
 
 use super::begin::{begin, hold};
+use super::evidence::Failure;
 use super::record::Record;
 use super::requests::{self, Allowed};
-use super::templates::{Stable, Templates};
+use super::templates::{Stable, Templates, is_taken_off};
 use super::view::View;
 use super::{canary, evidence, fail, soak, watch};
 use crate::observed::Observed;
@@ -29,22 +30,37 @@ pub(crate) fn advance(
     if observed.assignment.violation.is_some() {
         return (record, None);
     }
+    requests::handle_refresh(observed, &mut record);
+    if observed.verification.runs_nothing() {
+        return (record, None);
+    }
     let daemonsets = observed.daemonsets.iter().map(|live| &**live);
     let is_deployed = super::is_deployed(&observed.schedext, daemonsets);
     let templates = Templates::new(&observed.schedext, is_deployed);
     let mut view = View::new(observed, &templates, placed, plan);
     view.now = now;
+    if let Some(message) = observed.verification.enforced(&observed.schedext)
+        && !is_taken_off(&observed.schedext)
+    {
+        let failure = Failure {
+            node: "".into(),
+            reason: Reason::PolicyViolated.as_str().to_owned(),
+            message,
+        };
+        fail::take_off(&view, &mut record, &failure);
+        return (record, None);
+    }
     let allowed = requests::handle(&view, &mut record);
-    let began = super::current(&observed.schedext).cloned();
+    let began = templates.record();
     match began.filter(|began| record.rollout.as_ref() == Some(began)) {
         // A request changed it, or it is about something else than the spec asks for.
         None if record.rollout == status.rollout => begin(&view, &mut record, allowed.is_forced),
         None => {}
-        Some(began) => step(&view, &mut record, allowed, &began),
+        Some(began) => step(&view, &mut record, allowed, began),
     }
     retain_quarantined(&view, &mut record);
     let waits = record.rollout.is_none()
-        || super::current(&observed.schedext).is_none()
+        || templates.record().is_none()
         || record.phase() == Some(RolloutPhase::Canary);
     let rolls = record.phase() == Some(RolloutPhase::Rolling);
     let hold = hold(&view).filter(|hold| waits || (rolls && *hold == Hold::Paused));
@@ -111,7 +127,8 @@ fn step_rolling(view: &View<'_>, record: &mut Record, began: &RolloutStatus) {
     }
     let has_all = view.has_claims() && view.nodes() > 0 && !view.has_canary_claims();
     if has_all && view.is_stable_done(view.settings.soak) {
-        record.complete(view.schedext, view.now);
+        let verified = view.observed.verification.is_on();
+        record.complete(view.schedext, verified, view.now);
     }
 }
 
@@ -123,6 +140,9 @@ fn hand_back(view: &View<'_>, record: &mut Record) {
 
 /// A quarantine ends with the revision that it is about.
 fn retain_quarantined(view: &View<'_>, record: &mut Record) {
+    if record.quarantined.is_empty() {
+        return;
+    }
     let target = revision(view.schedext);
     let stable = match view.templates.stable() {
         Stable::Absent => None,
@@ -140,7 +160,7 @@ pub(crate) fn due(observed: &Observed, placed: &[PlacedPod<'_>]) -> Option<Times
     let is_deployed = super::is_deployed(&observed.schedext, daemonsets);
     let templates = Templates::new(&observed.schedext, is_deployed);
     let view = View::new(observed, &templates, placed, &Plan::default());
-    let phase = super::current(&observed.schedext).map(|current| current.phase);
+    let phase = templates.phase();
     let after = |since: Timestamp, time: SignedDuration| since.checked_add(time).ok();
     let settings = &view.settings;
     let pods = view.pods.iter().flat_map(|one| {

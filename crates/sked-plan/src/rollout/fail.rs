@@ -67,7 +67,7 @@ pub(super) fn once_complete(
 /// canary: the others have not got the new revision.
 pub(super) fn reject(view: &View<'_>, record: &mut Record, failure: &Failure) {
     let is_target = |good: &GoodRevision| is_of(good, view.schedext);
-    let was_good = record.last_good.as_ref().is_some_and(is_target);
+    let was_good = record.last_good.as_deref().is_some_and(is_target);
     let back_to = match was_good {
         true => record.previous_good.as_ref(),
         false => record.last_good.as_ref(),
@@ -88,6 +88,23 @@ pub(super) fn reject(view: &View<'_>, record: &mut Record, failure: &Failure) {
     record.enter(view.schedext, RolloutPhase::RolledBack, canaries, view.now);
 }
 
+/// The trust policy refuses what runs: the nodes go back to a good revision that it accepts, and
+/// without one to the kernel's own scheduler.
+pub(super) fn take_off(view: &View<'_>, record: &mut Record, failure: &Failure) {
+    let goods = [record.last_good.take(), record.previous_good.take()];
+    let mut goods = goods.into_iter().flatten();
+    let is_usable = |good: &GoodRevision| {
+        !is_of(good, view.schedext) && view.observed.verification.accepts(&good.spec)
+    };
+    record.last_good = goods.find(|good| is_usable(good));
+    remember(view, record, failure);
+    let canaries = match record.last_good {
+        Some(_) => record.take_canaries(),
+        None => Vec::new(),
+    };
+    record.enter(view.schedext, RolloutPhase::RolledBack, canaries, view.now);
+}
+
 /// No further node gets the revision, and those that have it keep it.
 fn freeze(view: &View<'_>, record: &mut Record, failure: &Failure) {
     remember(view, record, failure);
@@ -96,14 +113,14 @@ fn freeze(view: &View<'_>, record: &mut Record, failure: &Failure) {
 }
 
 fn remember(view: &View<'_>, record: &mut Record, failure: &Failure) {
-    record.rejected = Some(RejectedRevision {
+    record.rejected = Some(Box::new(RejectedRevision {
         revision: revision(view.schedext),
         selection: selection(view.schedext),
         reason: failure.reason.clone(),
         node: failure.node.to_string(),
         message: failure.message.clone(),
         time: Time(view.now),
-    });
+    }));
 }
 
 fn quarantine(view: &View<'_>, record: &mut Record, failure: &Failure, revision: &str) {

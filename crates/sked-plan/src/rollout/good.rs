@@ -19,7 +19,7 @@ const FIELDS: [&str; 8] = [
 ];
 
 /// Those of the fields that the spec has.
-pub(super) fn fields(schedext: &SchedExt) -> Map<String, Value> {
+pub(crate) fn fields(schedext: &SchedExt) -> Map<String, Value> {
     match serde_json::to_value(&schedext.spec) {
         Ok(Value::Object(mut spec)) => {
             spec.retain(|name, _| FIELDS.contains(&&**name));
@@ -33,11 +33,11 @@ pub(super) fn fields(schedext: &SchedExt) -> Map<String, Value> {
 /// The SchedExt as it was with that revision, on nodes that it selects then and now: who takes a
 /// node out of the spec wants it back at once. Everything else is as it is now. `None` if the
 /// record cannot be parsed.
-pub(super) fn restored(schedext: &SchedExt, good: &GoodRevision) -> Option<SchedExt> {
+pub(crate) fn restored(schedext: &SchedExt, good: &Map<String, Value>) -> Option<SchedExt> {
     let Ok(Value::Object(mut spec)) = serde_json::to_value(&schedext.spec) else {
         return None;
     };
-    put_back(&mut spec, good);
+    put_back_fields(&mut spec, good);
     let then: SchedExtSpec = serde_json::from_value(Value::Object(spec)).ok()?;
     Some(SchedExt {
         metadata: schedext.metadata.clone(),
@@ -48,8 +48,12 @@ pub(super) fn restored(schedext: &SchedExt, good: &GoodRevision) -> Option<Sched
 
 /// Makes a spec that of a good revision again; everything else in it stays.
 pub fn put_back(spec: &mut Map<String, Value>, good: &GoodRevision) {
+    put_back_fields(spec, &good.spec);
+}
+
+fn put_back_fields(spec: &mut Map<String, Value>, good: &Map<String, Value>) {
     spec.retain(|name, _| !FIELDS.contains(&&**name));
-    spec.extend(good.spec.clone());
+    spec.extend(good.clone());
 }
 
 fn on_common_nodes(then: SchedExtSpec, now: &SchedExtSpec) -> SchedExtSpec {
@@ -154,6 +158,7 @@ mod tests {
             revision: revision(schedext),
             selection: selection(schedext),
             since: Time(jiff::Timestamp::UNIX_EPOCH),
+            verified: false,
             spec: fields(schedext),
         }
     }
@@ -166,7 +171,7 @@ mod tests {
                 "pools": [{"name": "p", "nodeSelector": {"p": "1"}, "sched": "y:1"}]}),
         );
         let two = fixture::schedext("a", json!({"sched": "x:2", "priority": 2}));
-        let restored = restored(&two, &good(&one)).unwrap();
+        let restored = restored(&two, &good(&one).spec).unwrap();
         assert_eq!(revision(&restored), revision(&one));
         assert_eq!(restored.spec.priority, 2);
         assert_eq!(restored.spec.pools, one.spec.pools);
@@ -179,7 +184,7 @@ mod tests {
         };
         let all = fixture::schedext("a", json!({"sched": "x"}));
         let in_zone = |one: &SchedExt, other: &SchedExt, zone: &str| {
-            let restored = restored(one, &good(other)).unwrap();
+            let restored = restored(one, &good(other).spec).unwrap();
             let mut node = fixture::node("node1");
             node.labels.insert("zone".to_owned(), zone.to_owned());
             parts(&restored).next().unwrap().placement().fit(&node) == Fit::Runs
@@ -190,7 +195,7 @@ mod tests {
         }
         assert!(!in_zone(&zone("a"), &zone("b"), "a"));
         assert!(!in_zone(&zone("a"), &zone("b"), "b"));
-        let same = restored(&zone("a"), &good(&zone("a"))).unwrap();
+        let same = restored(&zone("a"), &good(&zone("a")).spec).unwrap();
         assert_eq!(same.spec, zone("a").spec);
     }
 
@@ -199,6 +204,6 @@ mod tests {
         let one = fixture::schedext("a", json!({"sched": "x:1"}));
         let mut record = good(&one);
         record.spec.insert("args".to_owned(), json!(7));
-        assert_eq!(restored(&one, &record), None);
+        assert_eq!(restored(&one, &record.spec), None);
     }
 }

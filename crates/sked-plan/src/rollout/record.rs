@@ -14,9 +14,9 @@ use crate::revision::{revision, selection};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     pub rollout: Option<RolloutStatus>,
-    pub last_good: Option<GoodRevision>,
-    pub previous_good: Option<GoodRevision>,
-    pub rejected: Option<RejectedRevision>,
+    pub last_good: Option<Box<GoodRevision>>,
+    pub previous_good: Option<Box<GoodRevision>>,
+    pub rejected: Option<Box<RejectedRevision>>,
     pub quarantined: Vec<QuarantinedNode>,
     pub handled_request: Option<String>,
 }
@@ -69,14 +69,15 @@ impl Record {
     }
 
     /// Every node has what the spec asks for.
-    pub(super) fn complete(&mut self, schedext: &SchedExt, now: Timestamp) {
+    pub(super) fn complete(&mut self, schedext: &SchedExt, verified: bool, now: Timestamp) {
         let good = GoodRevision {
             revision: revision(schedext),
             selection: selection(schedext),
             since: Time(now),
+            verified,
             spec: good::fields(schedext),
         };
-        if let Some(old) = self.last_good.replace(good)
+        if let Some(old) = self.last_good.replace(Box::new(good))
             && old.revision != revision(schedext)
         {
             self.previous_good = Some(old);

@@ -9,18 +9,43 @@ use super::fail;
 use super::record::Record;
 use super::templates::is_rejected;
 use super::view::View;
+use crate::observed::Observed;
 
 /// Between a request and why it could not be carried out, in `status.handledRequest`.
 const REFUSED: &str = " - refused: ";
 
 /// Longer than the name of any node.
 const LONGEST: usize = 300;
+/// `status.handledRequest` has at most 512 characters.
+const LONGEST_REASON: usize = 180;
 
 /// What a request allows in this round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
     pub(super) is_promoted: bool,
     pub(super) is_forced: bool,
+}
+
+/// Answers the request to look at tags again, once that was done. It needs no claims.
+pub(super) fn handle_refresh(observed: &Observed, record: &mut Record) {
+    let Some(text) = pending_refresh(observed.stored(), record.handled_request.as_deref()) else {
+        return;
+    };
+    record.handled_request = match observed.verification.refreshed() {
+        None => return,
+        Some(Ok(())) => Some(text),
+        Some(Err(why)) => Some(format!(
+            "{text}{REFUSED}{}",
+            sanitize::shortened(&why, LONGEST_REASON)
+        )),
+    };
+}
+
+/// The request to look at tags again that has no answer yet.
+pub fn pending_refresh(schedext: &SchedExt, handled: Option<&str>) -> Option<String> {
+    let text = asked(schedext)?;
+    let is_refresh = text.parse() == Ok(Request::Refresh);
+    (is_refresh && answer(handled, &text).is_none()).then_some(text)
 }
 
 /// Carries out the request that the status does not have as handled.
@@ -31,6 +56,9 @@ pub(super) fn handle(view: &View<'_>, record: &mut Record) -> Allowed {
     };
     // Without current claims nobody can tell what a request would do.
     if answer(record.handled_request.as_deref(), &text).is_some() || !view.has_claims() {
+        return allowed;
+    }
+    if pending_refresh(view.schedext, record.handled_request.as_deref()).is_some() {
         return allowed;
     }
     let result = text
@@ -108,7 +136,7 @@ fn carry_out(
     allowed: &mut Allowed,
     request: &Request,
 ) -> Result<(), String> {
-    let phase = super::current(view.schedext).map(|current| current.phase);
+    let phase = view.templates.phase();
     match request {
         Request::Promote => {
             may_be_promoted(view, phase)?;
@@ -138,6 +166,11 @@ fn carry_out(
             }
             _ => return Err("nothing is being rolled out".to_owned()),
         },
+        // It was answered before, or waits for the registry.
+        Request::Refresh => {}
+        Request::Retry if view.observed.verification.enforced(view.schedext).is_some() => {
+            return Err("the trust policy refuses its image".to_owned());
+        }
         Request::Retry if is_rejected(view.schedext) => {
             let target = crate::revision::revision(view.schedext);
             record.quarantined.retain(|one| one.revision != target);

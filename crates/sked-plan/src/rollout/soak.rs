@@ -29,12 +29,11 @@ pub(crate) fn soaking(observed: &Observed, placed: &[PlacedPod<'_>]) -> Vec<Soak
     let is_deployed = super::is_deployed(&observed.schedext, daemonsets);
     let templates = Templates::new(&observed.schedext, is_deployed);
     let view = View::new(observed, &templates, placed, &Plan::default());
-    let phase = super::current(&observed.schedext).map(|current| current.phase);
     let soaking = view.pods.iter().map(|one| SoakingPod {
         pod: one.pod.key.clone(),
         is_current: one.is_current,
         attached_since: one.attached_since(),
-        soaked_at: soaked_at(one, phase, &view.settings),
+        soaked_at: soaked_at(one, templates.phase(), &view.settings),
     });
     soaking.collect()
 }

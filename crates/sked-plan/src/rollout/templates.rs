@@ -16,7 +16,9 @@
 
 use std::borrow::Cow;
 
-use sked_api::{CanaryStatus, RolloutPhase, RolloutStatus, SchedExt, SchedExtStatus};
+use sked_api::{
+    CanaryStatus, Reason, RejectedRevision, RolloutPhase, RolloutStatus, SchedExt, SchedExtStatus,
+};
 
 use super::good;
 use super::settings::Settings;
@@ -27,6 +29,7 @@ use crate::revision::{revision, selection};
 #[derive(Clone, Debug)]
 pub struct Templates<'a> {
     target: &'a SchedExt,
+    record: Option<&'a RolloutStatus>,
     stable: Stable<'a>,
     canaries: &'a [CanaryStatus],
     is_frozen: bool,
@@ -53,7 +56,7 @@ impl<'a> Templates<'a> {
         let target = || Stable::Spec(Cow::Borrowed(schedext));
         let back = || match good() {
             Some(good) => Stable::Spec(good),
-            None if is_deployed => Stable::Held(Cow::Borrowed(schedext)),
+            None if is_deployed && !is_taken_off(schedext) => Stable::Held(Cow::Borrowed(schedext)),
             None => Stable::Absent,
         };
         let stable = match phase {
@@ -67,9 +70,13 @@ impl<'a> Templates<'a> {
             None => Stable::Absent,
         };
         // What is about an earlier spec is held until the status records what happens next.
-        let recorded = record.or_else(|| schedext.status.as_ref()?.rollout.as_ref());
+        let recorded = schedext
+            .status
+            .as_ref()
+            .and_then(|status| status.rollout.as_ref());
         Self {
             target: schedext,
+            record,
             stable,
             canaries: recorded.map_or(&[], |record| &record.canaries),
             is_frozen: match phase {
@@ -79,6 +86,15 @@ impl<'a> Templates<'a> {
                 _ => settings.is_paused,
             },
         }
+    }
+
+    /// What the status records of the roll-out of what the spec asks for now.
+    pub fn record(&self) -> Option<&'a RolloutStatus> {
+        self.record
+    }
+
+    pub fn phase(&self) -> Option<RolloutPhase> {
+        self.record.map(|record| record.phase)
     }
 
     /// Whether no pod may be replaced because its template is not the latest.
@@ -125,7 +141,16 @@ pub fn current(schedext: &SchedExt) -> Option<&RolloutStatus> {
 /// The last good revision as a whole SchedExt, if there is one.
 pub fn last_good(schedext: &SchedExt) -> Option<SchedExt> {
     let good = schedext.status.as_ref()?.last_good.as_ref()?;
-    good::restored(schedext, good)
+    good::restored(schedext, &good.spec)
+}
+
+/// Whether the trust policy refuses the revision that the spec asks for, so that it was taken off the
+/// nodes.
+pub(crate) fn is_taken_off(schedext: &SchedExt) -> bool {
+    let status = schedext.status.as_ref();
+    let rejected = status.and_then(|status| status.rejected.as_deref());
+    let is_it = |rejected: &RejectedRevision| rejected.reason == Reason::PolicyViolated.as_str();
+    is_rejected(schedext) && rejected.is_some_and(is_it)
 }
 
 /// Whether the spec asks for a revision that failed, and not only for other nodes than it failed

@@ -9,7 +9,8 @@ use super::fail::is_of;
 pub fn undone(schedext: &SchedExt) -> Option<&GoodRevision> {
     let status = schedext.status.as_ref()?;
     let good = [&status.last_good, &status.previous_good].into_iter();
-    good.flatten().find(|good| !is_of(good, schedext))
+    good.filter_map(|good| good.as_deref())
+        .find(|good| !is_of(good, schedext))
 }
 
 #[cfg(test)]
@@ -33,6 +34,7 @@ mod tests {
             revision: revision(&schedext),
             selection: selection(&schedext),
             since: Time(jiff::Timestamp::UNIX_EPOCH),
+            verified: false,
             spec: json!({"sched": format!("x:{number}")})
                 .as_object()
                 .unwrap()
@@ -43,8 +45,8 @@ mod tests {
     fn with(spec: u32, last: Option<u32>, previous: Option<u32>) -> SchedExt {
         SchedExt {
             status: Some(SchedExtStatus {
-                last_good: last.map(good),
-                previous_good: previous.map(good),
+                last_good: last.map(good).map(Box::new),
+                previous_good: previous.map(good).map(Box::new),
                 ..SchedExtStatus::default()
             }),
             ..version(spec)

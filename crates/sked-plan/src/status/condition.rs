@@ -7,6 +7,7 @@ use sked_api::{ConditionType, Reason, SchedExtStatus};
 
 use super::issue::Issue;
 use super::progress::Progress;
+use super::verification::Section;
 use crate::eligibility::ExclusionReason;
 use crate::node_state::NodeState;
 use crate::observed::Observed;
@@ -24,12 +25,13 @@ const TRUE: &str = "True";
 const FALSE: &str = "False";
 const UNKNOWN: &str = "Unknown";
 
-/// Always all four, in the same order.
+/// Always these four, in the same order; with a trust policy also Verified.
 pub(super) fn conditions(
     observed: &Observed,
     placed: &[PlacedPod<'_>],
     issues: &[Issue],
     progress: &Progress,
+    verification: &Section,
     before: &SchedExtStatus,
     now: Timestamp,
 ) -> Vec<Condition> {
@@ -37,6 +39,12 @@ pub(super) fn conditions(
     let progressing = progressing(progress);
     let conflicted = conflicted(observed);
     let ready = ready(observed, placed, [&degraded, &progressing, &conflicted]);
+    let verified = verification.condition.clone();
+    let verified = verified.map(|(status, reason, message)| ConditionValue {
+        status,
+        reason,
+        message,
+    });
     let values = [
         (ConditionType::Ready, ready),
         (ConditionType::Progressing, progressing),
@@ -56,7 +64,8 @@ pub(super) fn conditions(
             last_transition_time: old.map_or(Time(now), |old| old.last_transition_time.clone()),
         }
     };
-    values.into_iter().map(condition).collect()
+    let verified = verified.map(|value| (ConditionType::Verified, value));
+    values.into_iter().chain(verified).map(condition).collect()
 }
 
 /// Computed from the other conditions and from the kernels: every selected node's kernel must run

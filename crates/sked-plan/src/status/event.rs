@@ -30,19 +30,21 @@ impl EventKind {
 }
 
 /// An event when Degraded or Conflicted becomes true, changes its reason or becomes false, when the
-/// revision changes, and for each step of a roll-out. A SchedExt without issues causes none.
+/// revision changes, when its images are verified, and for each step of a roll-out. A SchedExt without issues causes none.
 pub fn events(old: Option<&SchedExtStatus>, new: &SchedExtStatus) -> Vec<Event> {
     let watched = [ConditionType::Degraded, ConditionType::Conflicted];
     let conditions = watched.into_iter().filter_map(|kind| {
         let old = old.and_then(|old| find(old, kind));
         change(old, find(new, kind)?)
     });
+    let verified = old.and_then(|old| verified(old, new));
     let revision = old.and_then(|old| new_revision(old, new));
     let steps = old.into_iter().flat_map(|old| rollout::events(old, new));
     revision
         .into_iter()
         .chain(steps)
         .chain(conditions)
+        .chain(verified)
         .collect()
 }
 
@@ -65,6 +67,17 @@ fn change(old: Option<&Condition>, new: &Condition) -> Option<Event> {
         kind,
         reason,
         message: new.message.clone(),
+    })
+}
+
+/// When the images of a spec are accepted. A refusal is the event of `Degraded`.
+fn verified(old: &SchedExtStatus, new: &SchedExtStatus) -> Option<Event> {
+    let condition = find(new, ConditionType::Verified)?;
+    let was = find(old, ConditionType::Verified).map(|one| &*one.status);
+    (condition.status == "True" && was != Some("True")).then(|| Event {
+        kind: EventKind::Normal,
+        reason: condition.reason.clone(),
+        message: condition.message.clone(),
     })
 }
 

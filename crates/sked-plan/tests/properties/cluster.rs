@@ -72,6 +72,7 @@ impl Cluster {
             port_holders: BTreeMap::new(),
             architectures: BTreeMap::new(),
             releases: BTreeMap::new(),
+            verification: Default::default(),
             futile: BTreeMap::new(),
             failed_creates: Vec::new(),
             now: Timestamp::from_second(1_700_000_000).unwrap(),

@@ -160,6 +160,7 @@ impl Planner {
                 kernel_gaps: BTreeMap::new(),
                 min_kernels: BTreeMap::new(),
                 releases: BTreeMap::new(),
+                verification: Default::default(),
                 futile: BTreeMap::new(),
                 failed_creates: Vec::new(),
                 now: now(),

@@ -1,0 +1,210 @@
+//! What the verdicts mean for a SchedExt: what its status accepts from now on, and what it says.
+//!
+//! Fail closed on trust: only an accepted verdict adds an image. Fail static on everything else: a
+//! refusal, and trouble with a registry or with the policy, remove nothing.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use schedkit_core::sanitize;
+use sked_api::{Accepted, AcceptedImage, Reason, VerificationState};
+
+use super::image::images;
+use super::known::{Known, Verdict};
+use crate::rollout::good::fields;
+
+/// The result.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Judged {
+    pub(crate) accepted: Option<Accepted>,
+    pub(crate) state: VerificationState,
+    pub(crate) reason: Reason,
+    /// What is so, why, and what to do.
+    pub(crate) message: String,
+}
+
+/// What was found about the images, by kind.
+#[derive(Default)]
+struct Findings {
+    refused: Vec<String>,
+    violated: Vec<String>,
+    trouble: Vec<String>,
+    /// Images of which nothing is known yet.
+    unknown: Vec<String>,
+}
+
+pub(crate) fn judge(known: &Known) -> Judged {
+    let status = known.asked.status.as_ref();
+    let before = status.and_then(|status| status.accepted.clone());
+    let mut findings = Findings::default();
+    let asked = images(&known.asked);
+    let found: Vec<_> = asked
+        .iter()
+        .filter_map(|image| image_for(known, image, before.as_ref(), &mut findings))
+        .collect();
+    let mut accepted = match found.len() == asked.len() {
+        true => Some(Accepted {
+            spec: fields(&known.asked),
+            images: found,
+        }),
+        false => before,
+    };
+    for image in accepted.iter_mut().flat_map(|one| &mut one.images) {
+        judge_again(known, image, &mut findings);
+    }
+    let is_current = accepted.as_ref().is_some_and(|one| {
+        let has = |image: &&str| one.images.iter().any(|known| known.image == **image);
+        asked.iter().all(has)
+    });
+    let (state, reason, message) = verdict(known, &findings, accepted.as_ref(), is_current);
+    Judged {
+        accepted,
+        state,
+        reason,
+        message,
+    }
+}
+
+/// What is accepted for an image that the spec names: what was pinned for it, unless its tag is to be
+/// looked at.
+fn image_for(
+    known: &Known,
+    image: &str,
+    before: Option<&Accepted>,
+    findings: &mut Findings,
+) -> Option<AcceptedImage> {
+    let mut pinned = before.into_iter().flat_map(|before| &before.images);
+    let pinned = pinned.find(|one| one.image == image).cloned();
+    let looks = pinned.is_none() || known.is_refreshed || known.follows_tags;
+    let verdict = known.verdicts.get(image).filter(|_| looks);
+    match (verdict, pinned) {
+        (
+            Some(Verdict::Accepted {
+                resolved,
+                signer,
+                policy,
+                at,
+            }),
+            pinned,
+        ) => {
+            // What did not change is not written again.
+            let same = |one: &AcceptedImage| one.resolved == *resolved && one.policy == *policy;
+            Some(pinned.filter(same).unwrap_or_else(|| AcceptedImage {
+                image: image.to_owned(),
+                resolved: resolved.clone(),
+                signer: sanitize::shortened(signer, LONGEST_SIGNER),
+                policy: policy.clone(),
+                verified_at: Time(*at),
+            }))
+        }
+        (Some(Verdict::Refused(why)), pinned) => {
+            findings.refused.push(why.clone());
+            pinned
+        }
+        (Some(Verdict::Trouble(why)), pinned) => {
+            findings.trouble.push(why.clone());
+            pinned
+        }
+        (None, None) => {
+            findings.unknown.push(image.to_owned());
+            None
+        }
+        (None, pinned) => pinned,
+    }
+}
+
+/// The limit of the field, in characters.
+const LONGEST_SIGNER: usize = 1000;
+
+/// Compares what runs with the policy as it is now.
+fn judge_again(known: &Known, image: &mut AcceptedImage, findings: &mut Findings) {
+    match known.verdicts.get(&image.resolved) {
+        Some(Verdict::Refused(why)) => findings.violated.push(why.clone()),
+        Some(Verdict::Accepted {
+            signer, policy, at, ..
+        }) if *policy != image.policy => {
+            image.signer = sanitize::shortened(signer, LONGEST_SIGNER);
+            image.policy.clone_from(policy);
+            image.verified_at = Time(*at);
+        }
+        Some(Verdict::Trouble(why)) if known.policy.fingerprint() != Some(&image.policy) => {
+            findings.trouble.push(why.clone());
+        }
+        Some(Verdict::Accepted { .. } | Verdict::Trouble(_)) | None => {}
+    }
+}
+
+fn verdict(
+    known: &Known,
+    findings: &Findings,
+    accepted: Option<&Accepted>,
+    is_current: bool,
+) -> (VerificationState, Reason, String) {
+    let goes_on = match (accepted, is_current) {
+        (None, _) => "nothing of it is written to the nodes",
+        (Some(_), false) => "the last spec that was accepted runs on",
+        (Some(_), true) => "what was accepted before runs on",
+    };
+    if let Some(why) = listed(&findings.refused) {
+        let message = format!(
+            "{why}; {goes_on}: sign the image, name another one in spec.sched, or change the trust policy"
+        );
+        return (VerificationState::Refused, Reason::ImageRefused, message);
+    }
+    if let Some(why) = listed(&findings.violated) {
+        let end = match known.enforces {
+            true => "it is taken off the nodes (--enforce-running)",
+            false => "it runs on (without --enforce-running)",
+        };
+        let message = format!(
+            "the trust policy has changed and refuses what runs: {why}; {end}: name a signed image in \
+             spec.sched, or change the policy"
+        );
+        return (VerificationState::Violated, Reason::PolicyViolated, message);
+    }
+    if let Some(why) = known.policy.trouble() {
+        let why = sanitize::shortened(why, LONGEST_REASON);
+        let message = format!(
+            "the trust policy cannot be read: {why}; {goes_on}: correct the file of --trust-policy"
+        );
+        return (
+            VerificationState::Unknown,
+            Reason::PolicyUnreadable,
+            message,
+        );
+    }
+    if let Some(why) = listed(&findings.trouble) {
+        let message = format!("{why}; {goes_on}, and sked tries again");
+        return (VerificationState::Unknown, Reason::CannotVerify, message);
+    }
+    if let Some(accepted) = accepted.filter(|_| is_current) {
+        return (
+            VerificationState::Verified,
+            Reason::Verified,
+            signers(accepted),
+        );
+    }
+    let images = findings.unknown.join(", ");
+    let message = format!("{images}: being verified; {goes_on}");
+    (VerificationState::Unknown, Reason::Verifying, message)
+}
+
+/// Of one finding.
+const LONGEST_REASON: usize = 1000;
+
+/// The first, and how many more there are.
+fn listed(findings: &[String]) -> Option<String> {
+    let first = sanitize::shortened(findings.first()?, LONGEST_REASON);
+    Some(match findings.len() - 1 {
+        0 => first,
+        more => format!("{first} (and {more} more)"),
+    })
+}
+
+fn signers(accepted: &Accepted) -> String {
+    let images = accepted.images.iter().map(|one| {
+        format!(
+            "{} was signed by {}, accepted at {} by the policy {}",
+            one.resolved, one.signer, one.verified_at.0, one.policy
+        )
+    });
+    images.collect::<Vec<_>>().join("; ")
+}
