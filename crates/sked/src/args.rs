@@ -1,13 +1,15 @@
 //! The command line of sked.
 
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand};
 
 use crate::listen::Bind;
 use crate::log::LogFormat;
+use crate::manager::registries::NamedRegistries;
 
 /// sked: sched_ext schedulers on the nodes of a Kubernetes cluster.
 #[derive(Debug, Parser)]
@@ -94,6 +96,7 @@ pub(crate) struct AgentArgs {
 }
 
 #[derive(Clone, Debug, ClapArgs)]
+#[command(group(ArgGroup::new("reads").args(["read_images", "trust_policy"]).multiple(true)))]
 pub(crate) struct ManagerArgs {
     /// Use leader election, so that several managers can run.
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
@@ -141,9 +144,34 @@ pub(crate) struct ManagerArgs {
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
     pub(crate) read_images: bool,
 
-    /// YAML file with settings for registries, such as mirrors; see docs/sked.md.
-    #[arg(long, value_name = "FILE", requires = "read_images")]
-    pub(crate) registries: Option<PathBuf>,
+    /// Run only images whose signature this trust policy accepts, each by its digest. The file is read
+    /// again when it changes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trust_policy: Option<PathBuf>,
+
+    /// File with logins for registries, as podman and docker write it.
+    #[arg(long, value_name = "FILE", requires = "trust_policy")]
+    pub(crate) registry_auth: Option<PathBuf>,
+
+    /// Registries whose images are read, separated by commas: no other is asked, and these may have any
+    /// address. Or a YAML file (*.yaml, *.yml, or with a /) with settings for registries, such as
+    /// mirrors; see docs/sked.md [default: all that have a public address].
+    #[arg(
+        long,
+        value_name = "HOST,…|FILE",
+        requires = "reads",
+        value_delimiter = ','
+    )]
+    pub(crate) registries: Vec<NamedRegistries>,
+
+    /// How often a tag is resolved again, and followed if its new image is accepted, such as `1h` [default:
+    /// never].
+    #[arg(long, value_name = "DURATION", requires = "trust_policy", value_parser = resolve_interval)]
+    pub(crate) resolve_interval: Option<Duration>,
+
+    /// Take off the nodes what the trust policy refuses after it has changed.
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set, requires_if("true", "trust_policy"))]
+    pub(crate) enforce_running: bool,
 
     /// How many SchedExts are reconciled concurrently.
     #[arg(long, value_name = "N", default_value = "16")]
@@ -169,12 +197,20 @@ impl Args {
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
-    let duration = text.parse::<jiff::SignedDuration>();
-    let duration = duration.ok().and_then(|duration| duration.try_into().ok());
     let sensible = Duration::from_millis(100)..=Duration::from_secs(3600);
-    duration
-        .filter(|duration| sensible.contains(duration))
-        .ok_or_else(|| "from 100ms to 1h, such as 30s".to_owned())
+    duration(text, &sensible).ok_or_else(|| "from 100ms to 1h, such as 30s".to_owned())
+}
+
+/// Registries count each as a pull.
+fn resolve_interval(text: &str) -> Result<Duration, String> {
+    let sensible = Duration::from_secs(60)..=Duration::from_secs(7 * 24 * 3600);
+    duration(text, &sensible).ok_or_else(|| "from 1m to 168h, such as 1h".to_owned())
+}
+
+fn duration(text: &str, sensible: &RangeInclusive<Duration>) -> Option<Duration> {
+    let duration = text.parse::<jiff::SignedDuration>().ok()?;
+    let duration = duration.try_into().ok()?;
+    sensible.contains(&duration).then_some(duration)
 }
 
 #[cfg(test)]
@@ -210,12 +246,38 @@ mod tests {
     }
 
     #[test]
-    fn registries_requires_read_images() {
+    fn registries_are_for_those_who_read_images() {
         let args = parse("sked --read-images --registries=r.yaml");
-        assert!(args.read_images && args.registries == Some(PathBuf::from("r.yaml")));
+        let file = NamedRegistries::File(PathBuf::from("r.yaml"));
+        assert!(args.read_images && args.registries == [file]);
+        let args = parse("sked --trust-policy=p --registries=a.example,b.example:5000");
+        assert_eq!(args.registries.len(), 2);
         let alone = Args::try_parse_from(["sked", "--registries=r.yaml"]);
         let error = alone.unwrap_err().to_string();
         assert!(error.contains("--read-images"), "{error}");
+    }
+
+    #[test]
+    fn verification_needs_a_policy() {
+        let args = parse("sked --trust-policy=p --resolve-interval=1h --enforce-running");
+        assert!(args.enforce_running);
+        assert_eq!(args.resolve_interval, Some(Duration::from_secs(3600)));
+        assert!(!parse("sked --enforce-running=false").enforce_running);
+        for alone in [
+            "--registry-auth=a",
+            "--resolve-interval=1h",
+            "--enforce-running",
+        ] {
+            let error = Args::try_parse_from(["sked", alone])
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains("--trust-policy"), "{alone}: {error}");
+        }
+        for wrong in ["1s", "200h", "daily"] {
+            let interval = format!("--resolve-interval={wrong}");
+            let args = ["sked", "--trust-policy=p", &interval];
+            assert!(Args::try_parse_from(args).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -22,9 +22,11 @@ mod ownership;
 pub(crate) mod policies;
 pub(crate) mod port_holders;
 mod queue;
+pub(crate) mod registries;
 mod requeue;
 mod status_writer;
 pub(crate) mod stores;
+pub(crate) mod verification;
 mod watches;
 mod worker;
 mod write_error;
@@ -34,7 +36,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use schedkit_image::registry;
 use tokio::sync::{Notify, watch};
 
 use crate::args::ManagerArgs;
@@ -49,16 +50,18 @@ use cache_health::CacheHealth;
 use claims::ClaimsLoop;
 use controller::Controller;
 use gates::GateWriter;
-use images::{ImageReader, MinKernels, RegistriesError, registries};
+use images::{ImageReader, MinKernels};
 use leader::{LeaderElection, LeaderError};
 use leadership::Leadership;
 use metrics::{Metrics, QueueMetrics, Snapshot};
 use policies::{PolicyCheck, Unenforced};
 use port_holders::{PortHolderSearch, PortHolders};
 use queue::Queue;
+use registries::{Registries, RegistriesError};
 use requeue::Requeue;
 use status_writer::StatusWriter;
 use stores::{Stored, Stores};
+use verification::{Settings, Verifier, Verifying};
 use watches::Watches;
 
 /// How often everything is processed without a reason.
@@ -98,8 +101,8 @@ struct Shared {
     gate_queue: Arc<Queue>,
     images_changed: Arc<Notify>,
     ports_changed: Arc<Notify>,
-    /// Set if images are read.
-    registry: Option<registry::ClientConfig>,
+    registries: Registries,
+    verifying: Verifying,
 }
 
 /// Runs the manager on one thread: it waits for the API server nearly all the time.
@@ -113,17 +116,13 @@ pub(crate) fn start(args: ManagerArgs) -> Result<(), ManagerError> {
 async fn run(args: ManagerArgs) -> Result<(), ManagerError> {
     let probe_listener = args.health_probe_bind_address.listen()?;
     let metrics_listener = args.metrics_bind_address.listen()?;
-    let hosts = registries(args.registries.as_deref())?;
-    let registry = args.read_images.then(|| registry::ClientConfig {
-        hosts,
-        ..registry::ClientConfig::default()
-    });
+    let registries = Registries::new(&args.registries)?;
     let metrics = Arc::new(Metrics::new());
     let counted = Arc::clone(&metrics);
     let observer = Arc::new(move |request: &FinishedRequest<'_>| counted.request(request));
     let kubeconfig = args.cluster.kubeconfig.as_deref();
     let connection = client::connect_observed(kubeconfig, observer).await?;
-    let shared = Shared::new(connection, metrics, registry, &args);
+    let shared = Shared::new(connection, metrics, registries, &args);
     shared.watch(&args);
     let (stopper, stop) = stop::pair();
     let work = shared.work(&args, stop);
@@ -158,7 +157,7 @@ impl Shared {
     fn new(
         connection: Connection,
         metrics: Arc<Metrics>,
-        registry: Option<registry::ClientConfig>,
+        registries: Registries,
         args: &ManagerArgs,
     ) -> Self {
         let Connection {
@@ -166,6 +165,19 @@ impl Shared {
             pod_namespace,
         } = connection;
         let agents = args.agent_namespace.clone().or(pod_namespace);
+        let stores: Arc<Stores> = Arc::default();
+        let queue = Arc::new(Queue::closed(metrics.queue()));
+        let verifier = args.trust_policy.clone().map(|policy| {
+            let settings = Settings {
+                policy,
+                auth: args.registry_auth.clone(),
+                registries: registries.clone(),
+                resolve_interval: args.resolve_interval,
+                enforces: args.enforce_running,
+            };
+            let (stores, queue) = (Arc::clone(&stores), Arc::clone(&queue));
+            Arc::new(Verifier::new(settings, stores, queue, Arc::clone(&metrics)))
+        });
         Self {
             client,
             agent_namespace: agents.unwrap_or_else(|| "sked-system".to_owned()),
@@ -173,15 +185,16 @@ impl Shared {
                 true => Leadership::none(),
                 false => Leadership::unlimited(),
             },
-            stores: Arc::default(),
-            queue: Arc::new(Queue::closed(metrics.queue())),
+            stores,
+            queue,
             health: Arc::default(),
             metrics,
             claims_changed: Arc::default(),
             gate_queue: Arc::new(Queue::closed(QueueMetrics::default())),
             images_changed: Arc::default(),
             ports_changed: Arc::default(),
-            registry,
+            registries,
+            verifying: verifier.map_or(Verifying::Off, Verifying::By),
         }
     }
 
@@ -207,8 +220,7 @@ impl Shared {
             () = stop.requested() => return Ok(()),
         }
         if !args.leader_elect {
-            self.lead(args, stop).await;
-            return Ok(());
+            return self.lead(args, stop).await;
         }
         let own = self.client.default_namespace();
         let namespace = args.leader_election_namespace.as_deref().unwrap_or(own);
@@ -221,17 +233,20 @@ impl Shared {
         // The lease is kept while the last writes finish, and released after them.
         let (ended, mut work_ended) = stop::pair();
         let work = async {
-            self.lead(args, stop).await;
+            let led = self.lead(args, stop).await;
             ended.stop();
-            Ok(())
+            Ok(led)
         };
-        tokio::try_join!(election.keep(&mut work_ended), work)?;
+        let (_, led) = tokio::try_join!(election.keep(&mut work_ended), work)?;
         election.release().await;
-        Ok(())
+        led
     }
 
     /// Runs claims, gates, controller and image reader until a stop is requested.
-    async fn lead(&self, args: &ManagerArgs, stop: Stop) {
+    async fn lead(&self, args: &ManagerArgs, stop: Stop) -> Result<(), ManagerError> {
+        if let Verifying::By(verifier) = &self.verifying {
+            verifier.start(stop.clone())?;
+        }
         let (assignments, published) = watch::channel(Arc::default());
         let claims = ClaimsLoop {
             client: self.client.clone(),
@@ -239,6 +254,7 @@ impl Shared {
             stores: Arc::clone(&self.stores),
             queue: Arc::clone(&self.queue),
             changed: Arc::clone(&self.claims_changed),
+            verifying: self.verifying.clone(),
             watches_all_namespaces: args.watch_namespaces.is_empty(),
             assignments,
         };
@@ -262,6 +278,7 @@ impl Shared {
             min_kernels: Arc::clone(&min_kernels),
             unenforced: Arc::clone(&unenforced),
             port_holders: Arc::clone(&port_holders),
+            verifying: self.verifying.clone(),
             applier,
             status_writer: StatusWriter::new(client, leadership, stores),
             metrics: Arc::clone(&self.metrics),
@@ -281,11 +298,12 @@ impl Shared {
                 }
             },
             ports.run(stop.clone()),
-            self.read_images(min_kernels, stop.clone()),
+            self.read_images(args, min_kernels, stop.clone()),
             claims.run(stop.clone()),
             gates.run(concurrency, stop.clone()),
             controller.run(concurrency, stop.clone()),
         );
+        Ok(())
     }
 
     /// Finds out what statuses have besides the stores, before the first one is written: it would lack
@@ -347,10 +365,11 @@ impl Shared {
         }
     }
 
-    async fn read_images(&self, min_kernels: Arc<MinKernels>, stop: Stop) {
-        if let Some(settings) = &self.registry {
+    async fn read_images(&self, args: &ManagerArgs, min_kernels: Arc<MinKernels>, stop: Stop) {
+        if args.read_images {
             let reader = ImageReader {
-                registry: settings.clone(),
+                registries: self.registries.clone(),
+                verifying: self.verifying.clone(),
                 stores: Arc::clone(&self.stores),
                 queue: Arc::clone(&self.queue),
                 changed: Arc::clone(&self.images_changed),
@@ -405,6 +424,7 @@ impl Shared {
                 nodes: metric_counts::nodes(&stores),
                 nodes_of: metric_counts::nodes_of(&stores),
                 phases: metric_counts::phases(&stores),
+                verification: metric_counts::verification(&stores),
                 names: metric_counts::names(&stores),
             })
         });

@@ -32,6 +32,7 @@ use crate::manager::observe::{Observation, Sources, fleet, kernel_of, observe};
 use crate::manager::policies::Unenforced;
 use crate::manager::port_holders::PortHolders;
 use crate::manager::stores::{SchedExtEntry, Stored, Stores, node_key};
+use crate::manager::verification::Verifying;
 
 pub use crate::client::ClientError;
 pub use crate::error_chain::chain;
@@ -100,7 +101,7 @@ impl Snapshot {
     /// Computes the claims from the stores.
     fn claim(&mut self) {
         let eligibility = eligibility_seen(&self.stores, self.sees_all_pods);
-        self.fleet = fleet(&self.stores, eligibility);
+        self.fleet = fleet(&self.stores, &Verifying::AsRecorded, eligibility);
         let claims = checked_claims(&self.fleet, &Assignments::new());
         self.claims = claims.unwrap_or_default();
     }
@@ -120,7 +121,9 @@ impl Snapshot {
 
     /// All that can be parsed, by namespace and name.
     pub fn schedexts(&self) -> Vec<Arc<SchedExt>> {
-        let mut all = self.fleet.schedexts.clone();
+        let seen = self.stores.schedexts.all();
+        let read = seen.iter().filter_map(|seen| seen.schedext().cloned());
+        let mut all: Vec<_> = read.collect();
         all.sort_by_key(|one| sked_plan::part::key(one));
         all
     }
@@ -147,6 +150,7 @@ impl Snapshot {
             unenforced: &Unenforced::default(),
             port_holders: &PortHolders::default(),
             futile: &FutileReplaces::default(),
+            verifying: &Verifying::AsRecorded,
         };
         match observe(&sources, key) {
             Observation::Complete(observed) => Some(observed),

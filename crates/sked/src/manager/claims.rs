@@ -33,6 +33,7 @@ use crate::manager::leadership::Leadership;
 use crate::manager::observe::{fleet, node_views};
 use crate::manager::queue::Queue;
 use crate::manager::stores::{Decoded, Stored, Stores, Watched};
+use crate::manager::verification::Verifying;
 use crate::manager::write_error::WriteError;
 use crate::stop::Stop;
 
@@ -68,6 +69,7 @@ pub(crate) struct ClaimsLoop {
     /// Whether this manager watches all namespaces. Otherwise the scheduler of another manager would
     /// look foreign, and excluding its node would stop it.
     pub(crate) watches_all_namespaces: bool,
+    pub(crate) verifying: Verifying,
     pub(crate) assignments: watch::Sender<Arc<Assignments>>,
 }
 
@@ -133,7 +135,7 @@ impl ClaimsLoop {
         }
         let (eligibility, due) = debounce.settle(views, Instant::now().into_std());
         let due = due.map(Instant::from_std);
-        let fleet = fleet(&self.stores, eligibility);
+        let fleet = fleet(&self.stores, &self.verifying, eligibility);
         let before = Arc::clone(&self.assignments.borrow());
         let Some(claims) = checked_claims(&fleet, &before) else {
             return (Vec::new(), due);

@@ -8,6 +8,7 @@ use sked_plan::assignment::Assignments;
 use sked_plan::check::{Violation, check_plan};
 use sked_plan::plan::{Outcome, plan};
 use sked_plan::status::status;
+use sked_plan::verification::Verification;
 use sked_plan::{ObjectKey, Observed};
 use tokio::sync::watch;
 use tracing::Instrument;
@@ -24,6 +25,7 @@ use crate::manager::queue::Queue;
 use crate::manager::requeue::GATHER;
 use crate::manager::status_writer::{StatusWriteError, StatusWriter};
 use crate::manager::stores::Stores;
+use crate::manager::verification::Verifying;
 use crate::manager::worker;
 use crate::manager::write_error::Retry;
 use crate::stop::Stop;
@@ -35,6 +37,7 @@ pub(crate) struct Controller {
     pub(crate) min_kernels: Arc<MinKernels>,
     pub(crate) unenforced: Arc<Unenforced>,
     pub(crate) port_holders: Arc<PortHolders>,
+    pub(crate) verifying: Verifying,
     pub(crate) applier: Applier,
     pub(crate) status_writer: StatusWriter,
     pub(crate) metrics: Arc<Metrics>,
@@ -102,6 +105,16 @@ fn next(observed: &Observed) -> Next {
     wait.map_or(Next::OnChange, Next::After)
 }
 
+/// Whether nothing is known of a SchedExt's images and nothing was said of it: the verifier queues it in
+/// a moment, and a status until then would be a write in vain.
+fn is_first_look(observed: &Observed) -> bool {
+    let Verification::On(known) = &observed.verification else {
+        return false;
+    };
+    let looks = known.verdicts.is_empty() && known.policy.trouble().is_none();
+    looks && observed.stored().status.is_none()
+}
+
 impl Controller {
     /// Reconciles several SchedExts concurrently until a stop is requested.
     pub(crate) async fn run(self: Arc<Self>, concurrency: NonZeroUsize, stop: Stop) {
@@ -146,6 +159,9 @@ impl Controller {
             }
             Observation::Complete(observed) => observed,
         };
+        if is_first_look(&observed) {
+            return Ok(Next::OnChange);
+        }
         let plan = plan(&observed);
         let violations = check_plan(&observed, &plan);
         let failed = match violations.is_empty() {
@@ -162,9 +178,9 @@ impl Controller {
         let outcome = failed.as_ref().map(Error::outcome).unwrap_or_default();
         let status = status(&observed, &plan, &outcome);
         self.status_writer
-            .write_status(&observed.schedext, &status)
+            .write_status(observed.stored(), &status)
             .await?;
-        let before = observed.schedext.status.as_ref();
+        let before = observed.stored().status.as_ref();
         self.metrics
             .happened(key, metric_counts::happened(before, &status));
         match failed {
@@ -182,6 +198,7 @@ impl Controller {
             unenforced: &self.unenforced,
             port_holders: &self.port_holders,
             futile: self.applier.futile(),
+            verifying: &self.verifying,
         };
         observe(&sources, key)
     }

@@ -1,6 +1,6 @@
 //! Reads the minimum kernel of images from their registries, without credentials, and only with
-//! `--read-images`: the manager then connects to every host that a SchedExt names, and to hosts
-//! that those registries redirect to.
+//! `--read-images`: the manager then connects to the hosts that SchedExts name, and to hosts that those
+//! registries redirect to, as far as `--registries` allows.
 //!
 //! ```text
 //! SchedExts ─▶ named images ─due▶ registry ─▶ MinKernels ─changed▶ queue: the SchedExts that name it
@@ -14,7 +14,6 @@
 //! unreachable registry does not delay other images.
 
 mod min_kernels;
-mod registries;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,21 +22,23 @@ use std::time::Duration;
 use schedkit_core::ImageRef;
 use schedkit_host::preflight::MinKernel;
 use schedkit_image::info::info;
-use schedkit_image::registry::{Client, ClientConfig, Platform};
+use schedkit_image::registry::{Credentials, Platform};
 use sked_api::SchedExt;
 use sked_plan::part::parts;
+use sked_plan::verification::runnable;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::error_chain::chain;
 use crate::manager::queue::Queue;
+use crate::manager::registries::Registries;
 use crate::manager::stores::{Stored, Stores};
+use crate::manager::verification::Verifying;
 use crate::stop::Stop;
 
 use min_kernels::{ImageInfo, NextRead};
 
 pub(crate) use min_kernels::MinKernels;
-pub(crate) use registries::{RegistriesError, registries};
 
 /// For one image.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -48,7 +49,9 @@ struct Timeout(Duration);
 
 /// Reads the images that SchedExts name.
 pub(crate) struct ImageReader {
-    pub(crate) registry: ClientConfig,
+    pub(crate) registries: Registries,
+    /// With a trust policy what runs is read, by its digest, instead of what the spec names.
+    pub(crate) verifying: Verifying,
     pub(crate) stores: Arc<Stores>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) min_kernels: Arc<MinKernels>,
@@ -84,8 +87,17 @@ impl ImageReader {
         let all = self.stores.schedexts.all();
         let schedexts = all.iter().filter_map(|seen| seen.schedext());
         schedexts
-            .flat_map(|schedext| parts(schedext).map(|part| part.sched().to_owned()))
+            .flat_map(|schedext| self.images(schedext))
             .collect()
+    }
+
+    /// What the nodes run of a SchedExt, or will.
+    fn images(&self, schedext: &SchedExt) -> Vec<String> {
+        let images = |of: &SchedExt| parts(of).map(|part| part.sched().to_owned()).collect();
+        match self.verifying.is_on(schedext) {
+            true => runnable(schedext).as_ref().map(images).unwrap_or_default(),
+            false => images(schedext),
+        }
     }
 
     /// Only the first of several failures in a row is logged.
@@ -114,7 +126,8 @@ impl ImageReader {
         image: &str,
     ) -> Result<ImageInfo, Box<dyn std::error::Error + Send + Sync>> {
         let parsed: ImageRef = image.parse()?;
-        let registry = Client::new(self.registry.clone());
+        self.registries.check(&parsed)?;
+        let registry = self.registries.client(Credentials::none());
         let info = info(&registry, &parsed, &Platform::this_machine()).await?;
         let label = info.labels.kernel_min_version.unwrap_or_default();
         let min_kernel = match MinKernel::parse(&label) {
@@ -133,8 +146,10 @@ impl ImageReader {
 
     fn queue_users_of(&self, image: &str) {
         for seen in self.stores.schedexts.all() {
-            let names =
-                |schedext: &Arc<SchedExt>| parts(schedext).any(|part| part.sched() == image);
+            let names = |schedext: &Arc<SchedExt>| {
+                let images = self.images(schedext);
+                images.iter().any(|one| one == image)
+            };
             if seen.schedext().is_some_and(names) {
                 self.queue.now(&seen.key());
             }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use sked_api::{ConditionType, Counts, RolloutPhase, SchedExt, SchedExtStatus};
+use sked_api::{ConditionType, Counts, RolloutPhase, SchedExt, SchedExtStatus, VerificationState};
 use sked_plan::{ObjectKey, OwnerId};
 
 use crate::manager::metrics::{Happened, NodesOf, PhaseOf};
@@ -23,6 +23,36 @@ pub(crate) fn schedexts(stores: &Stores) -> Vec<(&'static str, usize)> {
         let state = seen
             .schedext()
             .map_or("unreadable", |schedext| state(schedext));
+        for (name, count) in &mut counts {
+            *count += usize::from(*name == state);
+        }
+    }
+    counts.into()
+}
+
+/// By whether their images are verified.
+pub(crate) fn verification(stores: &Stores) -> Vec<(&'static str, usize)> {
+    let mut counts = [
+        ("not_verified", 0),
+        ("verified", 0),
+        ("refused", 0),
+        ("policy_violated", 0),
+        ("unknown", 0),
+    ];
+    for seen in stores.schedexts.all() {
+        let status = seen
+            .schedext()
+            .and_then(|schedext| schedext.status.as_ref());
+        let Some(state) = status.and_then(|status| status.verification) else {
+            continue;
+        };
+        let state = match state {
+            VerificationState::Off => "not_verified",
+            VerificationState::Verified => "verified",
+            VerificationState::Refused => "refused",
+            VerificationState::Violated => "policy_violated",
+            VerificationState::Unknown => "unknown",
+        };
         for (name, count) in &mut counts {
             *count += usize::from(*name == state);
         }

@@ -66,6 +66,16 @@ struct OfPolicy {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfVerdict {
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfFile {
+    file: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfState {
     state: &'static str,
 }
@@ -125,6 +135,9 @@ pub(crate) struct Metrics {
     quarantined: Family<OfName, Gauge>,
     ejections: Family<OfName, Counter>,
     rollbacks: Family<OfName, Counter>,
+    verification: Family<OfState, Gauge>,
+    policy_readable: Family<OfFile, Gauge>,
+    verifications: Family<OfVerdict, Counter>,
     /// Only of SchedExts to which something happened.
     happened: Mutex<BTreeMap<ObjectKey, Happened>>,
 }
@@ -144,6 +157,8 @@ pub(crate) struct Snapshot {
     pub(crate) nodes: Vec<(&'static str, usize)>,
     pub(crate) nodes_of: Vec<NodesOf>,
     pub(crate) phases: Vec<PhaseOf>,
+    /// SchedExts by the state of their verification.
+    pub(crate) verification: Vec<(&'static str, usize)>,
     /// All SchedExts.
     pub(crate) names: BTreeSet<ObjectKey>,
 }
@@ -223,6 +238,21 @@ impl Metrics {
                 "sked_rollbacks",
                 "How often a revision failed and the nodes went back",
             ),
+            verification: register(
+                &mut registry,
+                "sked_verification_schedexts",
+                "SchedExts by whether their images are verified",
+            ),
+            policy_readable: register(
+                &mut registry,
+                "sked_verification_policy_readable",
+                "Whether the trust policy could be read when it was read last; only with one",
+            ),
+            verifications: register(
+                &mut registry,
+                "sked_verification_images",
+                "How often an image was verified, by result",
+            ),
             happened: Mutex::default(),
             registry,
         }
@@ -256,6 +286,20 @@ impl Metrics {
         gauge.set(i64::from(enforced));
     }
 
+    pub(crate) fn policy_readable(&self, readable: bool) {
+        let file = OfFile {
+            file: "trust-policy",
+        };
+        let gauge = self.policy_readable.get_or_create(&file);
+        gauge.set(i64::from(readable));
+    }
+
+    pub(crate) fn image_verified(&self, result: &'static str) {
+        self.verifications
+            .get_or_create(&OfVerdict { result })
+            .inc();
+    }
+
     /// This happened to a SchedExt.
     pub(crate) fn happened(&self, key: &ObjectKey, new: Happened) {
         if new != Happened::default() {
@@ -274,12 +318,17 @@ impl Metrics {
             nodes,
             nodes_of,
             phases,
+            verification,
             names,
         } = snapshot;
         // Locked until the end: of two concurrent scrapes one would clear what the other has set.
         let mut happened = self.happened.lock().unwrap_or_else(PoisonError::into_inner);
         self.queue_gauges.set(queue);
-        for (family, counts) in [(&self.schedexts, schedexts), (&self.nodes, nodes)] {
+        for (family, counts) in [
+            (&self.schedexts, schedexts),
+            (&self.nodes, nodes),
+            (&self.verification, verification),
+        ] {
             for (state, count) in counts {
                 family.get_or_create(&OfState { state }).set(gauge(*count));
             }
@@ -389,6 +438,7 @@ mod tests {
                 phase: "RolledBack",
                 quarantined: 3,
             }],
+            verification: vec![("verified", 1)],
             names: [key("one"), key("two")].into(),
         }
     }
@@ -406,6 +456,8 @@ mod tests {
         metrics.reconciled(ReconcileResult::success, Duration::from_millis(3));
         metrics.reconciled(ReconcileResult::error, Duration::from_millis(3));
         metrics.leader("b4c95cb3.schedkit.io", true);
+        metrics.policy_readable(false);
+        metrics.image_verified("refused");
         metrics.happened(&key("one"), ejections(2));
         metrics.queue().adds.inc_by(3);
         metrics.queue().retries.inc();
@@ -442,6 +494,9 @@ mod tests {
             r#"leader_election_master_status{name="b4c95cb3.schedkit.io"} 1"#,
             r#"sked_schedexts{state="ready"} 2"#,
             r#"sked_nodes{state="free"} 5"#,
+            r#"sked_verification_schedexts{state="verified"} 1"#,
+            r#"sked_verification_policy_readable{file="trust-policy"} 0"#,
+            r#"sked_verification_images_total{result="refused"} 1"#,
             r#"sked_schedext_nodes{namespace="here",schedext="one",state="attached"} 4"#,
             r#"sked_ejections_total{namespace="here",schedext="one"} 2"#,
             r#"sked_ejections_total{namespace="here",schedext="two"} 0"#,
@@ -481,6 +536,7 @@ mod tests {
     fn alerts_and_dashboard_use_metrics_that_exist() {
         let metrics = Metrics::new();
         metrics.leader("b4c95cb3.schedkit.io", true);
+        metrics.policy_readable(true);
         metrics.reconciled(ReconcileResult::success, Duration::from_millis(3));
         let exported = promql::exported(&metrics.text(&snapshot()).unwrap());
         let used = promql::used_of_manager();

@@ -14,6 +14,7 @@ use sked_plan::learned_names::LearnedNames;
 use sked_plan::observed::{FailedCreate, UnreadableSchedExt};
 use sked_plan::part::{parts, uid};
 use sked_plan::rollout::{are_claims_current, last_good};
+use sked_plan::verification::{runnable, what_runs};
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed};
 
 use crate::manager::futile_replaces::FutileReplaces;
@@ -22,6 +23,7 @@ use crate::manager::ownership::{is_controlled, is_ours};
 use crate::manager::policies::Unenforced;
 use crate::manager::port_holders::PortHolders;
 use crate::manager::stores::{ReportOfNode, SchedExtEntry, Stores, Unreadable, node_key};
+use crate::manager::verification::Verifying;
 
 const ARCHITECTURE: &str = "kubernetes.io/arch";
 
@@ -45,6 +47,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) unenforced: &'a Unenforced,
     pub(crate) port_holders: &'a PortHolders,
     pub(crate) futile: &'a FutileReplaces,
+    pub(crate) verifying: &'a Verifying,
 }
 
 pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
@@ -55,6 +58,7 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
         unenforced,
         port_holders,
         futile,
+        verifying,
     } = *sources;
     let seen = stores.schedexts.get(key);
     let schedext = match seen.as_deref() {
@@ -70,8 +74,15 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
     let Some(assignment) = assignments.get(&uid(&schedext)).cloned() else {
         return Observation::Unclaimed;
     };
-    // Nothing can be planned, so a status would say that the last failure is over.
-    if !are_claims_current(&schedext, &assignment) && assignment.violation.is_none() {
+    let verification = verifying.of(&schedext);
+    let schedext = match verification.is_on() {
+        true => Arc::new(what_runs(&schedext)),
+        false => schedext,
+    };
+    // Nothing can be planned, so a status would say that the last failure is over. Where nothing may
+    // run there is nothing to plan, and the claims take it for one that cannot be parsed.
+    let waits = !verification.runs_nothing();
+    if waits && !are_claims_current(&schedext, &assignment) && assignment.violation.is_none() {
         return Observation::Unclaimed;
     }
     let daemonsets = daemonsets(stores, &schedext);
@@ -106,6 +117,7 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
         daemonsets,
         assignment,
         schedext,
+        verification,
         now: Timestamp::now(),
     }))
 }
@@ -237,12 +249,27 @@ fn learn(stores: &Stores, live: &LiveDaemonSet, names: &mut LearnedNames) {
     }
 }
 
-pub(crate) fn fleet(stores: &Stores, eligibility: BTreeMap<NodeName, Eligibility>) -> Fleet {
+pub(crate) fn fleet(
+    stores: &Stores,
+    verifying: &Verifying,
+    eligibility: BTreeMap<NodeName, Eligibility>,
+) -> Fleet {
     let seen = stores.schedexts.all();
-    let schedexts: Vec<_> = seen
-        .iter()
-        .filter_map(|seen| seen.schedext().cloned())
-        .collect();
+    let mut schedexts = Vec::new();
+    // Nothing of them may run, so they take no node from others, and keep what they have.
+    let mut unaccepted = Vec::new();
+    for schedext in seen.iter().filter_map(|seen| seen.schedext()) {
+        if !verifying.is_on(schedext) {
+            schedexts.push(Arc::clone(schedext));
+        } else if let Some(runs) = runnable(schedext) {
+            schedexts.push(Arc::new(runs));
+        } else if schedext.metadata.deletion_timestamp.is_none() {
+            unaccepted.push(UnreadableSchedExt {
+                uid: uid(schedext),
+                key: sked_plan::part::key(schedext),
+            });
+        }
+    }
     let unreadable = seen.iter().filter_map(|seen| match &**seen {
         SchedExtEntry::Read { .. } => None,
         SchedExtEntry::Unreadable(one) => Some(UnreadableSchedExt {
@@ -250,7 +277,7 @@ pub(crate) fn fleet(stores: &Stores, eligibility: BTreeMap<NodeName, Eligibility
             key: one.key.clone(),
         }),
     });
-    let unreadable = unreadable.collect();
+    let unreadable = unreadable.chain(unaccepted).collect();
     let needed: HashSet<_> = schedexts
         .iter()
         .flat_map(|schedext| needed_names(schedext))

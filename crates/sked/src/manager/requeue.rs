@@ -76,7 +76,7 @@ impl Requeue {
         };
         let spec_changed = spec(&change.old) != spec(&change.new);
         let rollout_changed = rollout(&change.old) != rollout(&change.new);
-        if spec_changed {
+        if spec_changed || accepted(&change.old) != accepted(&change.new) {
             self.images.notify_one();
         }
         if spec_changed || rollout_changed {
@@ -268,12 +268,24 @@ impl Requeue {
 /// What the status records of the roll-out.
 fn rollout(seen: &Option<Arc<SchedExtEntry>>) -> Option<impl PartialEq + '_> {
     let status = seen.as_ref()?.schedext()?.status.as_ref()?;
-    let lasting = (&status.last_good, &status.rejected, &status.quarantined);
+    let accepted = &status.accepted;
+    let lasting = (
+        &status.last_good,
+        &status.rejected,
+        &status.quarantined,
+        accepted,
+    );
     let rollout = status
         .rollout
         .as_ref()
         .map(|one| (&one.revision, &one.selection, one.phase, &one.canaries));
     Some((rollout, lasting))
+}
+
+/// The images that the status has as accepted.
+fn accepted(seen: &Option<Arc<SchedExtEntry>>) -> Option<&sked_api::Accepted> {
+    let status = seen.as_ref()?.schedext()?.status.as_ref()?;
+    status.accepted.as_ref()
 }
 
 /// The names of schedulers that gates depend on.

@@ -129,10 +129,10 @@ impl Snapshot {
                 continue;
             }
             let status = status(&observed, &plan, &Outcome::default());
-            let mut next = SchedExt::clone(&observed.schedext);
+            let mut next = SchedExt::clone(observed.stored());
             next.status = Some(status.clone());
-            has_written = record_key(&next) != record_key(&observed.schedext)
-                || observed.schedext.status.is_none();
+            has_written = record_key(&next) != record_key(observed.stored())
+                || observed.stored().status.is_none();
             self.store(next);
             settled.ends.push(End {
                 key: key.clone(),

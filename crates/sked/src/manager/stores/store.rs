@@ -1,10 +1,11 @@
 //! A store of one kind: objects by key, by group and by node. It notifies its listener of every
 //! change.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use litemap::LiteMap;
 use sked_plan::version::{Heard, Version, is_taken};
 use sked_plan::{NodeName, ObjectKey, Uid};
 
@@ -56,8 +57,8 @@ struct Inner<T> {
     nodes: HashMap<NodeName, Members>,
 }
 
-/// By pointer: a set reserves space for eleven elements, and most have one.
-type Members = BTreeSet<Arc<ObjectKey>>;
+/// Most have one element, and a `BTreeSet` reserves space for eleven.
+type Members = LiteMap<Arc<ObjectKey>, ()>;
 
 struct Entry<T> {
     version: Version,
@@ -96,7 +97,7 @@ impl<T: Stored> Store<T> {
     /// The objects of a group, by key.
     pub(crate) fn group(&self, group: &Uid) -> Vec<Arc<T>> {
         let inner = self.read();
-        let keys = inner.groups.get(group).into_iter().flatten();
+        let keys = inner.groups.get(group).into_iter().flat_map(Members::keys);
         let entries = keys.filter_map(|key| inner.objects.get(key));
         entries.map(|entry| Arc::clone(&entry.object)).collect()
     }
@@ -104,7 +105,7 @@ impl<T: Stored> Store<T> {
     /// The objects on a node, by key.
     pub(crate) fn on(&self, node: &NodeName) -> Vec<Arc<T>> {
         let inner = self.read();
-        let keys = inner.nodes.get(node).into_iter().flatten();
+        let keys = inner.nodes.get(node).into_iter().flat_map(Members::keys);
         let entries = keys.filter_map(|key| inner.objects.get(key));
         entries.map(|entry| Arc::clone(&entry.object)).collect()
     }
@@ -229,11 +230,11 @@ impl<T: Stored> Inner<T> {
         let key = Arc::new(key);
         for group in entry.object.groups().into_iter().flatten() {
             let members = self.groups.entry(group.clone()).or_default();
-            members.insert(Arc::clone(&key));
+            members.insert(Arc::clone(&key), ());
         }
         if let Some(node) = entry.object.node() {
             let members = self.nodes.entry(node.clone()).or_default();
-            members.insert(Arc::clone(&key));
+            members.insert(Arc::clone(&key), ());
         }
         self.objects.insert(key, entry);
         old

@@ -1,0 +1,179 @@
+//! The trust policy: read at the start, and again when its file or one beside it changes.
+//!
+//! A policy that cannot be read any more does not stop anything: the last one that could decides.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use schedkit_image::trust::Policy;
+use schedkit_image::untrusted::Reader;
+use sked_plan::verification::PolicyState;
+
+use crate::error_chain::chain;
+
+/// Files beside the policy that are compared: more are no keys and roots.
+const MAX_FILES: usize = 64;
+/// Key files may be elsewhere, so it is read now and then although nothing beside it changed.
+const READ_ANYWAY: u32 = 30;
+/// A file that is being replaced can be missing for a moment.
+const TELL_AFTER: u32 = 2;
+
+pub(super) struct PolicyReader {
+    path: PathBuf,
+    policy: Option<Arc<Policy>>,
+    seen: Vec<FileStamp>,
+    polls: u32,
+    failures: u32,
+    why: String,
+}
+
+/// Changes when the file does, also by a rename or through a link, as those of a ConfigMap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FileStamp {
+    path: PathBuf,
+    inode: u64,
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl PolicyReader {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            policy: None,
+            seen: Vec::new(),
+            polls: 0,
+            failures: 0,
+            why: "it was not read yet".to_owned(),
+        }
+    }
+
+    /// Reads the policy if it may have changed.
+    pub(super) fn poll(&mut self) {
+        let stamps = stamps(&self.path);
+        let is_due = self.polls.is_multiple_of(READ_ANYWAY);
+        self.polls = self.polls.wrapping_add(1);
+        if stamps == self.seen && self.failures == 0 && self.policy.is_some() && !is_due {
+            return;
+        }
+        self.seen = stamps;
+        match Policy::read(&self.path, Reader::User) {
+            Ok(policy) => {
+                let old = self.policy.as_ref().map(|old| old.fingerprint().clone());
+                if old.as_ref() != Some(policy.fingerprint()) {
+                    tracing::info!(policy = %policy.fingerprint(), "the trust policy was read");
+                    self.policy = Some(Arc::new(policy));
+                }
+                self.failures = 0;
+            }
+            Err(error) => {
+                self.failures = self.failures.saturating_add(1);
+                let why = chain(&error);
+                if why != self.why {
+                    tracing::error!(
+                        "the trust policy cannot be read, the last one that could decides: {why}"
+                    );
+                }
+                self.why = why;
+            }
+        }
+    }
+
+    pub(super) fn policy(&self) -> Option<&Arc<Policy>> {
+        self.policy.as_ref()
+    }
+
+    pub(super) fn state(&self) -> PolicyState {
+        let why = self.why.clone();
+        let Some(policy) = &self.policy else {
+            return PolicyState::Missing { why };
+        };
+        let fingerprint = policy.fingerprint().to_string();
+        match self.failures < TELL_AFTER {
+            true => PolicyState::Loaded { fingerprint },
+            false => PolicyState::Outdated { fingerprint, why },
+        }
+    }
+}
+
+fn stamps(path: &Path) -> Vec<FileStamp> {
+    let folder = path.parent().filter(|one| !one.as_os_str().is_empty());
+    let folder = fs::read_dir(folder.unwrap_or(Path::new(".")));
+    let beside = folder.into_iter().flatten().take(MAX_FILES).flatten();
+    let mut paths: Vec<PathBuf> = beside.map(|entry| entry.path()).collect();
+    paths.push(path.to_owned());
+    paths.sort();
+    paths.dedup();
+    let stamp = |path: PathBuf| {
+        let found = fs::metadata(&path).ok()?;
+        Some(FileStamp {
+            inode: found.ino(),
+            bytes: found.size(),
+            modified: found.modified().ok(),
+            path,
+        })
+    };
+    paths.into_iter().filter_map(stamp).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str =
+        "identities:\n  - {issuer: https://issuer.example, subject: one@example.org}\n";
+    const TWO: &str =
+        "identities:\n  - {issuer: https://issuer.example, subject: two@example.org}\n";
+
+    #[test]
+    fn a_policy_is_read_when_it_changes_and_the_last_good_one_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("policy.yaml");
+        let mut reader = PolicyReader::new(path.clone());
+        reader.poll();
+        assert!(matches!(reader.state(), PolicyState::Missing { .. }));
+        fs::write(&path, ONE).unwrap();
+        reader.poll();
+        let PolicyState::Loaded { fingerprint: one } = reader.state() else {
+            panic!("{:?}", reader.state());
+        };
+        // As a ConfigMap replaces it.
+        let next = folder.path().join("next");
+        fs::write(&next, TWO).unwrap();
+        fs::rename(&next, &path).unwrap();
+        reader.poll();
+        let PolicyState::Loaded { fingerprint: two } = reader.state() else {
+            panic!("{:?}", reader.state());
+        };
+        assert_ne!(one, two);
+        for broken in [
+            "identities: [".to_owned(),
+            String::new(),
+            format!("# {}\n{ONE}", "x".repeat(10 << 20)),
+        ] {
+            fs::write(&path, broken).unwrap();
+            reader.poll();
+            reader.poll();
+            let PolicyState::Outdated { fingerprint, why } = reader.state() else {
+                panic!("{:?}", reader.state());
+            };
+            assert_eq!(fingerprint, two);
+            assert!(!why.contains('\n') && why.contains("policy.yaml"), "{why}");
+        }
+        fs::write(&path, TWO).unwrap();
+        reader.poll();
+        assert_eq!(reader.state(), PolicyState::Loaded { fingerprint: two });
+        fs::remove_file(&path).unwrap();
+        reader.poll();
+        assert!(reader.policy().is_some());
+        assert!(
+            matches!(reader.state(), PolicyState::Loaded { .. }),
+            "it may be replaced just now"
+        );
+        reader.poll();
+        assert!(matches!(reader.state(), PolicyState::Outdated { .. }));
+    }
+}

@@ -1,0 +1,260 @@
+//! What is known of images, who asks about them, and which one to look at next. No I/O.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::Duration;
+
+use sked_plan::ObjectKey;
+use sked_plan::verification::{Verdict, is_pinned};
+use tokio::time::Instant;
+
+use crate::backoff::Backoff;
+
+/// A tag that was resolved longer ago is resolved again for a spec that newly names it.
+const FRESH: Duration = Duration::from_secs(300);
+/// Up to a bit more than ten minutes.
+const TROUBLE: Backoff = Backoff::new(Duration::from_secs(5), Duration::from_secs(640));
+/// Somebody may sign the image: up to an hour.
+const REFUSED: Backoff = Backoff::new(Duration::from_secs(60), Duration::from_secs(3840));
+/// What nobody asks about is kept up to this many, so that a roll-back needs no registry.
+const MAX_UNWANTED: usize = 256;
+
+#[derive(Default)]
+pub(super) struct Table {
+    wanted: HashMap<ObjectKey, Wanted>,
+    known: HashMap<String, Known>,
+}
+
+/// What one SchedExt asks about.
+struct Wanted {
+    references: BTreeSet<String>,
+    /// A request to look at its tags again, and since when it is known.
+    refresh: Option<(String, Instant)>,
+}
+
+struct Known {
+    verdict: Verdict,
+    /// The fingerprint of the policy that gave it.
+    policy: String,
+    looked: Instant,
+    /// When to look again, whatever the policy; `None` if never.
+    due: Option<Instant>,
+    /// Too old for a spec that newly names the tag.
+    is_stale: bool,
+    backoff: Backoff,
+}
+
+/// Which image to look at next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Now(String),
+    At(Instant),
+    OnChange,
+}
+
+/// Images of registries that failed are looked at beside the others, so that they delay nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    Ordinary,
+    Failing,
+}
+
+impl Table {
+    /// Records what a SchedExt asks about. Returns whether anything new is to be looked at.
+    pub(super) fn want(
+        &mut self,
+        key: &ObjectKey,
+        references: BTreeSet<String>,
+        refresh: Option<&str>,
+        now: Instant,
+    ) -> bool {
+        let before = self.wanted.get(key);
+        let is_new = |one: &&String| before.is_none_or(|old| !old.references.contains(*one));
+        let new: Vec<&String> = references.iter().filter(is_new).collect();
+        let mut looks = !new.is_empty();
+        for reference in new {
+            if let Some(known) = self.known.get_mut(reference)
+                && !is_pinned(reference)
+                && now.duration_since(known.looked) > FRESH
+            {
+                known.is_stale = true;
+                known.due = Some(now);
+            }
+        }
+        let since = before.and_then(|before| before.refresh.clone());
+        let since = since.filter(|(text, _)| Some(text.as_str()) == refresh);
+        let refresh = since.or_else(|| {
+            looks |= refresh.is_some();
+            refresh.map(|text| (text.to_owned(), now))
+        });
+        if let Some((_, since)) = &refresh {
+            for reference in &references {
+                if let Some(known) = self.known.get_mut(reference)
+                    && !is_pinned(reference)
+                    && known.looked < *since
+                {
+                    known.due = Some(now);
+                }
+            }
+        }
+        self.wanted.insert(
+            key.clone(),
+            Wanted {
+                references,
+                refresh,
+            },
+        );
+        looks
+    }
+
+    /// Whether all of them were looked at since the SchedExt's request to do so became known.
+    pub(super) fn is_refreshed<'a>(
+        &self,
+        key: &ObjectKey,
+        images: impl Iterator<Item = &'a str>,
+    ) -> bool {
+        let wanted = self.wanted.get(key);
+        let Some((_, since)) = wanted.and_then(|wanted| wanted.refresh.as_ref()) else {
+            return false;
+        };
+        let mut images = images.filter(|image| !is_pinned(image));
+        images.all(|image| {
+            let known = self.known.get(image);
+            known.is_some_and(|known| known.looked >= *since)
+        })
+    }
+
+    /// What is known of these under this policy.
+    pub(super) fn verdicts(
+        &self,
+        references: &BTreeSet<String>,
+        policy: Option<&str>,
+    ) -> impl Iterator<Item = (String, Verdict)> {
+        references.iter().filter_map(move |reference| {
+            let known = self.known.get(reference)?;
+            let is_current = policy == Some(&*known.policy) && !known.is_stale;
+            is_current.then(|| (reference.clone(), known.verdict.clone()))
+        })
+    }
+
+    /// Forgets SchedExts that do not exist any more.
+    pub(super) fn retain(&mut self, exists: impl Fn(&ObjectKey) -> bool) {
+        self.wanted.retain(|key, _| exists(key));
+        let wanted: HashSet<&String> = self.references().collect();
+        let unwanted = self.known.keys().filter(|one| !wanted.contains(one));
+        let mut unwanted: Vec<(Instant, String)> = unwanted
+            .map(|one| (self.known[one].looked, one.clone()))
+            .collect();
+        unwanted.sort();
+        let surplus = unwanted.len().saturating_sub(MAX_UNWANTED);
+        for (_, one) in unwanted.into_iter().take(surplus) {
+            self.known.remove(&one);
+        }
+    }
+
+    fn references(&self) -> impl Iterator<Item = &String> {
+        self.wanted.values().flat_map(|one| &one.references)
+    }
+
+    /// Those that never failed first, then those that failed least.
+    pub(super) fn next(&self, policy: &str, lane: Lane, busy: &str, now: Instant) -> Next {
+        let mut first: Option<(u32, &String)> = None;
+        let mut later: Option<Instant> = None;
+        for reference in self.references() {
+            let known = self.known.get(reference);
+            let failures = known.map_or(0, Known::failures);
+            if (failures > 0) != (lane == Lane::Failing) || reference == busy {
+                continue;
+            }
+            let due = match known {
+                None => Some(now),
+                Some(known) if known.policy != policy && !known.is_trouble() => Some(now),
+                Some(known) => known.due,
+            };
+            let Some(due) = due else { continue };
+            if due > now {
+                later = Some(later.map_or(due, |later| later.min(due)));
+            } else if first.is_none_or(|first| (failures, reference) < first) {
+                first = Some((failures, reference));
+            }
+        }
+        match (first, later) {
+            (Some((_, reference)), _) => Next::Now(reference.clone()),
+            (None, Some(later)) => Next::At(later),
+            (None, None) => Next::OnChange,
+        }
+    }
+
+    /// The verdict of this policy about an image by its digest, if it was accepted.
+    pub(super) fn accepted(&self, pinned: &str, policy: &str) -> Option<Verdict> {
+        let known = self.known.get(pinned)?;
+        let is_accepted = matches!(known.verdict, Verdict::Accepted { .. });
+        (is_accepted && known.policy == policy).then(|| known.verdict.clone())
+    }
+
+    /// Records what was found out. Returns who asks about it, if that is new to them.
+    pub(super) fn record(
+        &mut self,
+        reference: &str,
+        verdict: Verdict,
+        policy: &str,
+        interval: Option<Duration>,
+        now: Instant,
+    ) -> Vec<ObjectKey> {
+        let before = self.known.get(reference);
+        let same_kind =
+            |old: &&Known| std::mem::discriminant(&old.verdict) == std::mem::discriminant(&verdict);
+        let mut backoff = match &verdict {
+            Verdict::Refused(_) => REFUSED,
+            Verdict::Trouble(_) | Verdict::Accepted { .. } => TROUBLE,
+        };
+        if let Some(old) = before.filter(same_kind) {
+            backoff = old.backoff;
+        }
+        let due = match &verdict {
+            Verdict::Accepted { .. } => interval
+                .filter(|_| !is_pinned(reference))
+                .map(|interval| now + interval),
+            Verdict::Refused(_) | Verdict::Trouble(_) => Some(now + backoff.failed()),
+        };
+        let is_news =
+            before.is_none_or(|old| old.verdict != verdict || old.policy != policy || old.is_stale);
+        self.known.insert(
+            reference.to_owned(),
+            Known {
+                verdict,
+                policy: policy.to_owned(),
+                looked: now,
+                due,
+                is_stale: false,
+                backoff,
+            },
+        );
+        let users = self.wanted.iter().filter(|(_, wanted)| {
+            let waits = is_news || wanted.refresh.is_some();
+            waits && wanted.references.contains(reference)
+        });
+        users.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Everybody who asks about anything.
+    pub(super) fn users(&self) -> Vec<ObjectKey> {
+        self.wanted.keys().cloned().collect()
+    }
+}
+
+impl Known {
+    fn is_trouble(&self) -> bool {
+        matches!(self.verdict, Verdict::Trouble(_))
+    }
+
+    /// Refusals are no failures of a registry.
+    fn failures(&self) -> u32 {
+        match self.is_trouble() {
+            true => self.backoff.failures(),
+            false => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
