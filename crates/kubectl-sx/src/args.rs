@@ -77,6 +77,9 @@ pub enum Rollout {
     Force(Asked),
     /// Try a rejected revision again.
     Retry(Asked),
+    /// Look again at what the image's tags name; what runs is pinned to a digest until then.
+    #[command(after_help = examples::REFRESH)]
+    Refresh(Asked),
     /// Write the former revision back into the spec.
     #[command(after_help = examples::UNDO)]
     Undo(Undo),

@@ -141,6 +141,7 @@ fn steer(rollout: Rollout) -> Action {
         Rollout::Abort(asked) => (asked, Ask::Abort),
         Rollout::Force(asked) => (asked, Ask::Force),
         Rollout::Retry(asked) => (asked, Ask::Retry),
+        Rollout::Refresh(asked) => (asked, Ask::Refresh),
     };
     Action::Ask {
         name: asked.name,

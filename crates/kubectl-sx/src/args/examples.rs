@@ -31,6 +31,14 @@ Exit codes:
   1  it failed, was rolled back, or --timeout has passed
   2  wrong usage";
 
+pub(super) const REFRESH: &str = "\
+With a trust policy the manager resolves a tag once and runs its digest from then on. This lets it resolve
+and verify the tags of the spec again; what is accepted is rolled out. Exit code 1 if it is refused, or if
+its registry cannot be read: then what runs goes on.
+
+Examples:
+  kubectl sx rollout refresh scx-rusty --timeout 2m";
+
 pub(super) const UNDO: &str = "\
 After a finished roll-out the spec gets the revision before it; while one is running, or after it was
 rolled back, the last good one. Only what makes a revision is written: image, arguments, environment,

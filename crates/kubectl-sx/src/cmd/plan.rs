@@ -10,6 +10,7 @@ use sked_plan::ObjectKey;
 use sked_plan::fingerprint::differences;
 use sked_plan::part::key;
 use sked_plan::plan::PlanStep;
+use sked_plan::verification::{unaccepted, was_on};
 
 use crate::cluster::{Cluster, notes};
 use crate::error::Error;
@@ -61,10 +62,32 @@ pub(super) async fn plan(
         schedexts: planned.collect(),
         writes: writes(cluster, &snapshot, &settled).await,
         nodes: owner_changes(&before, &owners(&snapshot)),
-        notes: notes(&snapshot),
+        notes: notes(&snapshot)
+            .into_iter()
+            .chain(unverified(&snapshot, &keys))
+            .collect(),
     };
     printer.print(&view)?;
     Ok(Exit::Ok)
+}
+
+/// What sked would look at before it writes anything.
+fn unverified(snapshot: &Snapshot, keys: &[ObjectKey]) -> Vec<String> {
+    let all = snapshot.schedexts();
+    let asked = all
+        .iter()
+        .filter(|one| keys.contains(&key(one)) && was_on(one));
+    let waiting = asked.filter_map(|one| {
+        let images = unaccepted(one);
+        (!images.is_empty()).then(|| {
+            format!(
+                "{}: the manager verifies {} first; until the trust policy accepts it, what runs goes on",
+                key(one),
+                images.join(", ")
+            )
+        })
+    });
+    waiting.collect()
 }
 
 async fn writes(cluster: &Cluster, snapshot: &Snapshot, settled: &Settled) -> Vec<WriteView> {

@@ -3,6 +3,7 @@
 use sked_api::{GoodRevision, SchedExt};
 use sked_plan::rollout::put_back;
 use sked_plan::rollout::undo::undone;
+use sked_plan::verification::as_recorded;
 
 use crate::cluster::Cluster;
 use crate::error::Error;
@@ -20,7 +21,7 @@ pub(super) async fn undo(
     let schedexts = SchedExts::new(cluster);
     let mut stored = schedexts.named(name).await?;
     let good = match revision {
-        None => undone(&stored.schedext)
+        None => undone(&as_recorded(&stored.schedext))
             .cloned()
             .ok_or_else(|| Error::NothingToUndo(stored.key.clone()))?,
         Some(revision) => named(&stored, revision)?,
@@ -61,5 +62,5 @@ fn named(stored: &Stored, revision: &str) -> Result<GoodRevision, Error> {
 fn good(schedext: &SchedExt) -> Vec<&GoodRevision> {
     let status = schedext.status.iter();
     let good = status.flat_map(|status| [&status.last_good, &status.previous_good]);
-    good.flatten().collect()
+    good.filter_map(|good| good.as_deref()).collect()
 }

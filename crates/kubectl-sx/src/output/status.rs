@@ -63,6 +63,7 @@ fn tree(one: &SchedExtView, shown: usize, now: Timestamp) -> Tree {
         )));
     }
     branches.extend(one.conditions.iter().filter_map(degraded));
+    branches.extend(one.conditions.iter().filter_map(verified));
     if let Some(rejected) = &one.rejected {
         branches.push(Tree::leaf(format!("rejected: {rejected}")));
     }
@@ -77,6 +78,15 @@ fn degraded(condition: &ConditionView) -> Option<Tree> {
     is_bad.then(|| {
         let reason = styled(of("Degraded"), &condition.reason);
         Tree::leaf(format!("degraded: {reason}: {}", condition.message))
+    })
+}
+
+/// What is refused is shown as degraded.
+fn verified(condition: &ConditionView) -> Option<Tree> {
+    let is_shown = condition.r#type == "Verified" && condition.status != "False";
+    is_shown.then(|| {
+        let reason = &condition.reason;
+        Tree::leaf(format!("verification: {reason}: {}", condition.message))
     })
 }
 

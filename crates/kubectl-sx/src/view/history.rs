@@ -7,6 +7,7 @@ use sked_api::{GoodRevision, SchedExt};
 use sked_plan::part::key;
 use sked_plan::revision::revision;
 use sked_plan::rollout::current;
+use sked_plan::verification::as_recorded;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct HistoryView {
@@ -26,6 +27,8 @@ pub(crate) struct HistoryRow {
 
 /// The newest first.
 pub(crate) fn view(schedext: &SchedExt) -> HistoryView {
+    let recorded = as_recorded(schedext);
+    let schedext: &SchedExt = &recorded;
     let status = schedext.status.clone().unwrap_or_default();
     let record = current(schedext);
     let now = HistoryRow {
