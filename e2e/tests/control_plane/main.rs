@@ -16,3 +16,4 @@ mod node_agent;
 mod ownership;
 mod plugin;
 mod rollouts;
+mod verification;

@@ -170,6 +170,8 @@ fn requests_and_good_revisions_need_the_right_to_create_daemonsets() {
     });
     rejected(&status(json!({"lastGood": good})), NO_DAEMONSETS);
     rejected(&status(json!({"previousGood": good})), NO_DAEMONSETS);
+    let accepted = json!({"spec": {"sched": "registry.example/evil:1"}});
+    rejected(&status(json!({"accepted": accepted})), NO_DAEMONSETS);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::fixture::{
 };
 
 /// Every folder that can be applied by itself.
-const FOLDERS: [&str; 11] = [
+const FOLDERS: [&str; 13] = [
     "agent",
     "crd",
     "default",
@@ -22,6 +22,8 @@ const FOLDERS: [&str; 11] = [
     "prometheus",
     "rbac",
     "samples",
+    "verified",
+    "verified/images",
 ];
 
 /// What `kubectl apply -k config/default` installs.

@@ -73,6 +73,44 @@ fn the_account_of_the_manager_is_limited_to_what_it_uses() {
     rbac_allows_what_is_used_and_no_more(attacker);
 }
 
+/// With config/verified/images: what a stolen token, or an older manager, would bring back.
+#[test]
+fn daemonsets_of_sked_name_digests() {
+    let fixture = fixture();
+    let attacker = &fixture.attacker;
+    let tag = daemonset("tagged", Some("mine"));
+    let mut digest = daemonset("pinned", Some("mine"));
+    let pinned = format!("registry.example/scx_lab@sha256:{}", "1".repeat(64));
+    digest["spec"]["template"]["spec"]["containers"][0]["image"] = json!(pinned);
+    allowed(&attacker.sends("create", &tag));
+    must(&["apply", "-k", "config/verified/images"]);
+    let refused = "name images by digest";
+    let mut other = daemonset("other", Some("mine"));
+    eventually("the policy is in force", || {
+        let created = attacker.sends("create", &other);
+        kubectl(&["delete", "daemonset", "other", "-n", ATTACKED]);
+        created.stderr.contains(refused).then_some(())
+    });
+    allowed(&attacker.sends("create", &digest));
+    let to = |image: &str| {
+        let container = json!({"name": "scx", "image": image});
+        json!({"spec": {"template": {"spec": {"containers": [container]}}}})
+    };
+    let tag_again = "registry.example/scx_lab:2";
+    rejected(&change(attacker, "pinned", &to(tag_again)), refused);
+    // A digest of another length, and one after a space.
+    for image in ["registry.example/x@sha256:11", &format!("x:1 {pinned}")] {
+        rejected(&change(attacker, "pinned", &to(image)), refused);
+    }
+    other["spec"]["template"]["spec"]["initContainers"] =
+        json!([{"name": "first", "image": tag_again}]);
+    rejected(&attacker.sends("create", &other), refused);
+    // What was there keeps its template, and can be touched.
+    let touched = json!({"metadata": {"annotations": {"sked.schedkit.io/touched-at": "now"}}});
+    allowed(&change(attacker, "tagged", &touched));
+    must(&["delete", "-k", "config/verified/images"]);
+}
+
 #[test]
 fn of_pods_the_manager_writes_only_the_gate_of_schedulers() {
     let fixture = fixture_with_pods();
