@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::api::Api;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
@@ -28,6 +28,8 @@ pub(crate) enum Event {
     Report(String),
     /// A scheduler's pod.
     Pod { ready: bool },
+    /// kubelet reported that a scheduler's container ended, and what it said at last.
+    Ended,
     /// The reason of a node's problem in the SchedExt's status, if it has one.
     Problem(Option<String>),
     /// The phase of the SchedExt's roll-out.
@@ -136,10 +138,15 @@ impl Recorder {
         while let Some(object) = objects.next().await {
             let Ok(pod) = object else { continue };
             let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+            let node = node.unwrap_or_default();
             let status = pod.status.unwrap_or_default();
             let mut conditions = status.conditions.unwrap_or_default().into_iter();
             let ready = conditions.any(|one| one.type_ == "Ready" && one.status == "True");
-            self.record(&node.unwrap_or_default(), Event::Pod { ready });
+            self.record(&node, Event::Pod { ready });
+            let mut containers = status.container_statuses.unwrap_or_default().into_iter();
+            if containers.any(|one| has_ended(&one)) {
+                self.record(&node, Event::Ended);
+            }
         }
     }
 
@@ -162,6 +169,12 @@ impl Recorder {
             }
         }
     }
+}
+
+/// Whether a container ended, even if it was started again.
+fn has_ended(container: &ContainerStatus) -> bool {
+    let states = [&container.state, &container.last_state].into_iter();
+    states.flatten().any(|state| state.terminated.is_some())
 }
 
 /// What a line of a console says about a scheduler.
