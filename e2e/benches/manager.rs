@@ -6,25 +6,21 @@
 //! same run, or, with `PEER=program`, another operator that keeps the contract.
 //! `SKED` names the program under test; `IDLE` how many seconds of idleness are watched.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::apps::v1::DaemonSet;
+use kube::ResourceExt;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
-use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Resource, ResourceExt};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sked_api::{SchedExt, SchedExtSpec};
 use sked_plan::daemonset::daemonset;
 use sked_plan::part::parts;
-use testkit::bench::cluster::{BenchCluster, CONCURRENCY};
+use testkit::bench::cluster::{BenchCluster, CONCURRENCY, each};
 use testkit::bench::figures::{beside, print, within};
 use testkit::bench::operator::Operator;
 
@@ -127,7 +123,7 @@ impl Measurement {
         let begin = Instant::now();
         let mut operator = self.start(name, program, args)?;
         let what = "every SchedExt has its DaemonSet";
-        let made = self.count(what, self.daemonsets(), |_| true);
+        let made = each(what, COUNT, self.daemonsets(), |_| true);
         operator.while_running(made).await?;
         let made = begin.elapsed().as_secs_f64();
         print(&format!("{name}: 1,000 DaemonSets after {made:.2} s"))?;
@@ -135,7 +131,7 @@ impl Measurement {
         if ours {
             let what = "every SchedExt has its status";
             let has_status = |one: &SchedExt| one.status.is_some();
-            let reported = self.count(what, self.schedexts(), has_status);
+            let reported = each(what, COUNT, self.schedexts(), has_status);
             operator.while_running(reported).await?;
         }
         let took = begin.elapsed().as_secs_f64();
@@ -202,36 +198,6 @@ impl Measurement {
     fn start(&self, name: &str, program: &Path, args: &[&str]) -> anyhow::Result<Operator> {
         let log = self.cluster.lab.state().path(&format!("{name}.log"));
         Operator::start(program, args, &self.cluster.kubeconfig()?, &log)
-    }
-
-    /// Counts by watching: a list of a thousand objects every moment would slow everybody down.
-    async fn count<K>(
-        &self,
-        what: &str,
-        all: Api<K>,
-        counts: impl Fn(&K) -> bool,
-    ) -> anyhow::Result<()>
-    where
-        K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
-    {
-        let mut seen = BTreeSet::new();
-        let mut watched = pin!(watcher(all, watcher::Config::default()));
-        let wait = async {
-            while let Some(event) = watched.next().await {
-                if let Event::Apply(one) | Event::InitApply(one) = event?
-                    && counts(&one)
-                {
-                    seen.insert(one.name_any());
-                }
-                if seen.len() == COUNT {
-                    break;
-                }
-            }
-            anyhow::Ok(())
-        };
-        tokio::time::timeout(Duration::from_secs(900), wait)
-            .await
-            .with_context(|| format!("{what}: not within a quarter of an hour"))?
     }
 }
 

@@ -21,6 +21,7 @@ mod api_counters;
 pub mod bench;
 pub mod cluster;
 pub mod containerd;
+pub mod key_signer;
 pub mod kwok;
 pub mod lab_process;
 pub mod machine;
@@ -41,6 +42,7 @@ pub mod tcp_proxy;
 pub mod wait;
 
 pub use cluster::Cluster;
+pub use key_signer::KeySigner;
 pub use kwok::KwokNodes;
 pub use machine::{Machine, machine};
 pub use manager::Manager;

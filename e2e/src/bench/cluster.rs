@@ -1,7 +1,9 @@
 //! A control plane without nodes, asked through kube's client.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -11,7 +13,8 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config, Resource};
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Client, Config, Resource, ResourceExt};
 use lab::counters::counters;
 use lab::{Lab, LabSpec, Topology};
 use serde::Serialize;
@@ -20,6 +23,8 @@ use sked_api::SchedExt;
 
 use crate::program::labs;
 
+/// Anything that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(900);
 /// How many requests are in flight at a time, of sked and of the bare loop beside it.
 pub const CONCURRENCY: usize = 16;
 
@@ -73,7 +78,7 @@ impl BenchCluster {
     /// Creates many objects, [`CONCURRENCY`] at a time.
     pub async fn create<K>(&self, api: &Api<K>, objects: &[K]) -> anyhow::Result<()>
     where
-        K: Resource + Serialize + DeserializeOwned + Clone + std::fmt::Debug,
+        K: Resource + Serialize + DeserializeOwned + Clone + Debug,
     {
         stream::iter(objects)
             .map(|object| async move { api.create(&PostParams::default(), object).await.map(drop) })
@@ -86,7 +91,7 @@ impl BenchCluster {
     /// Deletes all objects of a kind and waits until they are gone.
     pub async fn clear<K>(&self, api: &Api<K>) -> anyhow::Result<()>
     where
-        K: Resource + DeserializeOwned + Clone + std::fmt::Debug,
+        K: Resource + DeserializeOwned + Clone + Debug,
     {
         api.delete_collection(&DeleteParams::default(), &ListParams::default())
             .await?;
@@ -120,10 +125,41 @@ impl BenchCluster {
             }
             anyhow::Ok(())
         };
-        tokio::time::timeout(Duration::from_secs(900), wait)
+        tokio::time::timeout(LIMIT, wait)
             .await
             .with_context(|| format!("{what}: not within a quarter of an hour"))?
     }
+}
+
+/// Waits until so many objects of a kind fulfil a condition. Counts by watching: a list of a thousand
+/// objects every moment would slow everybody down.
+pub async fn each<K>(
+    what: &str,
+    wanted: usize,
+    all: Api<K>,
+    is: impl Fn(&K) -> bool,
+) -> anyhow::Result<()>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let mut seen = BTreeSet::new();
+    let mut watched = pin!(watcher(all, watcher::Config::default()));
+    let wait = async {
+        while let Some(event) = watched.next().await {
+            if let Event::Apply(one) | Event::InitApply(one) = event?
+                && is(&one)
+            {
+                seen.insert(one.name_any());
+            }
+            if seen.len() == wanted {
+                break;
+            }
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(LIMIT, wait)
+        .await
+        .with_context(|| format!("{what}: not within a quarter of an hour"))?
 }
 
 fn count(metrics: &str) -> BTreeMap<String, u64> {
