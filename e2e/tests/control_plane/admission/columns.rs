@@ -18,6 +18,7 @@ fn kubectl_shows_the_columns() {
     let status = json!({"status": {
         "revision": "5f6d", "ops": "rusty_1.1.4", "conditions": [condition],
         "counts": {"desired": 3, "conflicted": 1, "ejected": 2},
+        "verification": "not verified",
     }});
     server.patch("shown", "/status", &status).unwrap();
     let columns = [
@@ -27,7 +28,14 @@ fn kubectl_shows_the_columns() {
         assert_eq!(table(&server, &["get", name])[0], columns, "{name}");
     }
     let wide = table(&server, &["get", "sx", "shown", "-o", "wide"]);
-    let more = ["OPS", "REVISION", "CONFLICTS", "EJECTED", "ROLLOUT"];
+    let more = [
+        "OPS",
+        "REVISION",
+        "CONFLICTS",
+        "EJECTED",
+        "ROLLOUT",
+        "VERIFIED",
+    ];
     assert_eq!(wide[0], [&columns[..], &more].concat());
     let image = "ghcr.io/schedkit/scx_rusty:1.1.4";
     // The number of attached nodes is unknown: the column is empty, not 0.
@@ -35,7 +43,10 @@ fn kubectl_shows_the_columns() {
         wide[1][..5],
         ["shown", image, "3", "Unknown", "NoKernelReport"]
     );
-    assert_eq!(wide[1][6..], ["rusty_1.1.4", "5f6d", "1", "2"]);
+    assert_eq!(
+        wide[1][6..],
+        ["rusty_1.1.4", "5f6d", "1", "2", "not", "verified"]
+    );
 }
 
 fn table(server: &Server, args: &[&str]) -> Vec<Vec<String>> {
