@@ -1,5 +1,7 @@
 //! The verifier against a registry on the loopback, with images that a key signs.
 
+mod places;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -24,9 +26,12 @@ const SIMPLE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 /// The media type, and the bytes.
 type TypedBytes = (String, Vec<u8>);
 
-/// Documents and blobs by their path.
+/// Documents and blobs by their path, and the paths that fail.
 #[derive(Clone, Default)]
-struct Content(Arc<Mutex<BTreeMap<String, TypedBytes>>>);
+struct Content(
+    Arc<Mutex<BTreeMap<String, TypedBytes>>>,
+    Arc<Mutex<Option<&'static str>>>,
+);
 
 struct World {
     host: String,
@@ -48,7 +53,16 @@ impl Content {
         all.insert(path, (kind.to_owned(), bytes.to_vec()));
     }
 
+    /// Every request whose path has this in it.
+    fn fail(&self, part: &'static str) {
+        *self.1.lock().unwrap() = Some(part);
+    }
+
     fn answer(&self, uri: &Uri) -> Response {
+        let fails = *self.1.lock().unwrap();
+        if fails.is_some_and(|part| uri.path().contains(part)) {
+            return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        }
         let found = self.0.lock().unwrap().get(uri.path()).cloned();
         let Some((kind, bytes)) = found else {
             return StatusCode::NOT_FOUND.into_response();
@@ -128,8 +142,12 @@ impl World {
 
     /// A manager's verifier that may ask this registry.
     fn verifier(&self) -> (Arc<Verifier>, stop::Stopper) {
+        self.verifier_by(&format!("\"{}\": {{security: plain-http}}\n", self.host))
+    }
+
+    /// With these settings of registries.
+    fn verifier_by(&self, settings: &str) -> (Arc<Verifier>, stop::Stopper) {
         let path = self.path("registries.yaml");
-        let settings = format!("\"{}\": {{security: plain-http}}\n", self.host);
         std::fs::write(&path, settings).unwrap();
         self.verifier_with(&[NamedRegistries::File(path)])
     }
