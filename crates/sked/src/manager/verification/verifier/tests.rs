@@ -243,6 +243,13 @@ async fn a_registry_that_no_administrator_named_is_not_asked() {
         matches!(&private, Verdict::Trouble(why) if why.contains("no public address")),
         "{private:?}"
     );
+    // Another port of the same host was named.
+    let (verifier, _stopper) = world.verifier_by("\"127.0.0.1:1\": {security: plain-http}\n");
+    let other_port = verdict(&verifier, &world.asks("1")).await;
+    assert!(
+        matches!(&other_port, Verdict::Trouble(why) if why.contains("no public address")),
+        "{other_port:?}"
+    );
     let other = NamedRegistries::Host("registry.example".to_owned());
     let (verifier, _stopper) = world.verifier_with(&[other]);
     let other = verdict(&verifier, &world.asks("1")).await;
