@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::bounded::Bounded;
 use super::policy_file::PolicyReader;
 use super::read;
-use super::table::{Lane, Next, Table};
+use super::table::{Lane, Look, Next, Table};
 use crate::error_chain::chain;
 use crate::manager::metrics::Metrics;
 use crate::manager::queue::Queue;
@@ -58,7 +58,7 @@ struct State {
     loaded: Option<Arc<Policy>>,
     table: Table,
     /// What each lane is looking at.
-    busy: [String; 2],
+    busy: [Option<String>; 2],
 }
 
 const LANES: [Lane; 2] = [Lane::Ordinary, Lane::Failing];
@@ -189,8 +189,14 @@ impl Verifier {
             };
             match next {
                 Next::Now(reference) => {
+                    let began = Instant::now();
                     let verdict = self.verdict(&policy, &reference, lane).await;
-                    self.record(&reference, verdict, &policy, lane);
+                    let look = Look {
+                        policy: &policy.fingerprint().to_string(),
+                        began,
+                        ended: Instant::now(),
+                    };
+                    self.record(&reference, verdict, &look, lane);
                 }
                 Next::At(due) => {
                     let _ = timeout_at(due, wanted).await;
@@ -205,12 +211,11 @@ impl Verifier {
         let mut state = self.state();
         let policy = state.loaded.clone()?;
         let fingerprint = policy.fingerprint().to_string();
-        let busy = &state.busy[1 - lane];
-        let next = state
-            .table
-            .next(&fingerprint, LANES[lane], busy, Instant::now());
+        let State { table, busy, .. } = &mut *state;
+        let other = busy[1 - lane].as_deref();
+        let next = table.next(&fingerprint, LANES[lane], other, Instant::now());
         if let Next::Now(reference) = &next {
-            state.busy[lane].clone_from(reference);
+            busy[lane] = Some(reference.clone());
         }
         Some((policy, next))
     }
@@ -260,26 +265,24 @@ impl Verifier {
         }
     }
 
-    fn record(&self, reference: &str, verdict: Verdict, policy: &Policy, lane: usize) {
+    fn record(&self, reference: &str, verdict: Verdict, look: &Look<'_>, lane: usize) {
         self.metrics.image_verified(match &verdict {
             Verdict::Accepted { .. } => "accepted",
             Verdict::Refused(_) => "refused",
             Verdict::Trouble(_) => "trouble",
         });
         tell(reference, &verdict);
-        let fingerprint = policy.fingerprint().to_string();
         let interval = self.settings.resolve_interval;
-        let now = Instant::now();
         let users = {
             let mut state = self.state();
-            state.busy[lane].clear();
+            state.busy[lane] = None;
             if let Verdict::Accepted { resolved, .. } = &verdict {
                 let resolved = resolved.clone();
                 let table = &mut state.table;
-                table.record(&resolved, verdict.clone(), &fingerprint, interval, now);
+                table.record(&resolved, verdict.clone(), look, interval);
             }
             let table = &mut state.table;
-            table.record(reference, verdict, &fingerprint, interval, now)
+            table.record(reference, verdict, look, interval)
         };
         // A registry that failed may have passed to the other lane.
         self.wanted[1 - lane].notify_one();
