@@ -15,6 +15,9 @@ const FRESH: Duration = Duration::from_secs(300);
 const TROUBLE: Backoff = Backoff::new(Duration::from_secs(5), Duration::from_secs(640));
 /// Somebody may sign the image: up to an hour.
 const REFUSED: Backoff = Backoff::new(Duration::from_secs(60), Duration::from_secs(3840));
+/// What is accepted is judged again, since keys, certificates and rules end: their times are part of a
+/// policy, and its fingerprint does not change when they pass.
+const ACCEPTED: Duration = Duration::from_secs(6 * 3600);
 /// A registry that takes longer for an image shares the lane of those that fail.
 const SLOW: Duration = Duration::from_secs(5);
 /// What nobody asks about is kept up to this many, so that a roll-back needs no registry.
@@ -233,11 +236,12 @@ impl Table {
         }
     }
 
-    /// The verdict of this policy about an image by its digest, if it was accepted.
-    pub(super) fn accepted(&self, pinned: &str, policy: &str) -> Option<Verdict> {
+    /// The verdict of this policy about an image by its digest, if it was accepted and need not be
+    /// judged again.
+    pub(super) fn accepted(&self, pinned: &str, policy: &str, now: Instant) -> Option<Verdict> {
         let known = self.known.get(pinned)?;
-        let is_accepted = matches!(known.verdict, Verdict::Accepted { .. });
-        (is_accepted && known.policy == policy).then(|| known.verdict.clone())
+        let is_due = known.due.is_some_and(|due| due <= now);
+        (known.is_accepted_by(policy) && !is_due).then(|| known.verdict.clone())
     }
 
     /// Records what was found out. Returns who asks about it, if that is new to them.
@@ -258,21 +262,25 @@ impl Table {
             false => self.slow.remove(host(reference)),
         };
         let before = self.known.get(reference);
+        // Trouble takes no verdict back about what cannot change.
+        let held = before.filter(|old| {
+            let is_trouble = matches!(verdict, Verdict::Trouble(_));
+            is_trouble && is_pinned(reference) && old.is_accepted_by(policy)
+        });
         let same_kind =
             |old: &&Known| std::mem::discriminant(&old.verdict) == std::mem::discriminant(&verdict);
+        let failed = before.filter(same_kind).or(held).map(|old| old.backoff);
         let mut backoff = match &verdict {
-            Verdict::Refused(_) => REFUSED,
-            Verdict::Trouble(_) | Verdict::Accepted { .. } => TROUBLE,
+            Verdict::Accepted { .. } => TROUBLE,
+            Verdict::Refused(_) => failed.unwrap_or(REFUSED),
+            Verdict::Trouble(_) => failed.unwrap_or(TROUBLE),
         };
-        if let Some(old) = before.filter(same_kind) {
-            backoff = old.backoff;
-        }
         let due = match &verdict {
-            Verdict::Accepted { .. } => interval
-                .filter(|_| !is_pinned(reference))
-                .map(|interval| now + interval),
+            Verdict::Accepted { .. } if is_pinned(reference) => Some(now + ACCEPTED),
+            Verdict::Accepted { .. } => interval.map(|interval| now + interval),
             Verdict::Refused(_) | Verdict::Trouble(_) => Some(now + backoff.failed()),
         };
+        let verdict = held.map_or(verdict, |old| old.verdict.clone());
         let is_news =
             before.is_none_or(|old| old.verdict != verdict || old.policy != policy || old.is_stale);
         self.known.insert(
@@ -300,6 +308,10 @@ impl Table {
 }
 
 impl Known {
+    fn is_accepted_by(&self, policy: &str) -> bool {
+        matches!(self.verdict, Verdict::Accepted { .. }) && self.policy == policy
+    }
+
     fn is_trouble(&self) -> bool {
         matches!(self.verdict, Verdict::Trouble(_))
     }

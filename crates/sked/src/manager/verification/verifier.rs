@@ -258,7 +258,7 @@ impl Verifier {
         let known = self
             .state()
             .table
-            .accepted(&pinned.to_string(), &fingerprint);
+            .accepted(&pinned.to_string(), &fingerprint, Instant::now());
         match known {
             Some(verdict) => verdict,
             None => read::judge(&client, policy, &pinned).await,

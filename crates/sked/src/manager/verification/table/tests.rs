@@ -164,11 +164,50 @@ fn an_old_verdict_about_a_tag_is_not_taken_for_a_new_spec() {
     assert_eq!(next(&mut table, late), Next::Now(TAG.to_owned()));
     let told = table.record(TAG, accepted(), &at(late), None);
     assert!(told.contains(&key("c")));
-    // A digest does not age.
+    // What a digest names does not change.
     table.want(&key("d"), set(&[&digest()]), None, late);
     table.record(&digest(), accepted(), &at(late), None);
-    table.want(&key("e"), set(&[&digest()]), None, late + seconds(9999));
-    assert_eq!(next(&mut table, late + seconds(9999)), Next::OnChange);
+    let later = late + seconds(9999);
+    table.want(&key("e"), set(&[&digest()]), None, later);
+    assert_eq!(
+        table.verdicts(&set(&[&digest()]), Some("p")).count(),
+        1,
+        "it is no new question"
+    );
+    assert_eq!(next(&mut table, later), Next::At(late + ACCEPTED));
+}
+
+#[test]
+fn a_digest_is_judged_again_and_trouble_takes_no_verdict_back() {
+    let (mut table, now) = (Table::default(), Instant::now());
+    let digest = digest();
+    table.want(&key("a"), set(&[&digest]), None, now);
+    table.record(&digest, accepted(), &at(now), None);
+    assert!(table.accepted(&digest, "p", now).is_some());
+    assert_eq!(next(&mut table, now), Next::At(now + ACCEPTED));
+    let mut time = now + ACCEPTED;
+    assert_eq!(next(&mut table, time), Next::Now(digest.clone()));
+    assert_eq!(table.accepted(&digest, "p", time), None);
+    for wait in [5, 10, 20] {
+        let told = table.record(&digest, away(), &at(time), None);
+        assert_eq!(told, [], "it is no news");
+        let verdicts: Vec<_> = table.verdicts(&set(&[&digest]), Some("p")).collect();
+        assert_eq!(verdicts, [(digest.clone(), accepted())]);
+        assert_eq!(next(&mut table, time), Next::At(time + seconds(wait)));
+        time += seconds(wait);
+    }
+    let refused = Verdict::Refused("its key has expired".to_owned());
+    let told = table.record(&digest, refused.clone(), &at(time), None);
+    assert_eq!(told, [key("a")]);
+    // Of another policy it says nothing.
+    table.record(&digest, accepted(), &at(time), None);
+    let look = Look {
+        policy: "q",
+        ..at(time)
+    };
+    table.record(&digest, away(), &look, None);
+    let verdicts: Vec<_> = table.verdicts(&set(&[&digest]), Some("q")).collect();
+    assert_eq!(verdicts, [(digest.clone(), away())]);
 }
 
 #[test]
