@@ -7,8 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schedkit_core::sanitize;
 use sked_api::{Accepted, AcceptedImage, Reason, VerificationState};
 
-use super::image::images;
-use super::known::{Known, Verdict};
+use super::image::{images, is_pinned};
+use super::known::{Known, Standing, Verdict};
 use crate::rollout::good::fields;
 
 /// The result.
@@ -73,7 +73,8 @@ fn image_for(
 ) -> Option<AcceptedImage> {
     let mut pinned = before.into_iter().flat_map(|before| &before.images);
     let pinned = pinned.find(|one| one.image == image).cloned();
-    let looks = pinned.is_none() || known.is_refreshed || known.follows_tags;
+    let moves = !is_pinned(image) && (known.is_refreshed || known.follows_tags);
+    let looks = pinned.is_none() || moves;
     let verdict = known.verdicts.get(image).filter(|_| looks);
     match (verdict, pinned) {
         (
@@ -95,7 +96,7 @@ fn image_for(
                 verified_at: Time(*at),
             }))
         }
-        (Some(Verdict::Refused(why)), pinned) => {
+        (Some(Verdict::Refused(why) | Verdict::Unsigned(why)), pinned) => {
             findings.refused.push(why.clone());
             pinned
         }
@@ -116,19 +117,19 @@ const LONGEST_SIGNER: usize = 1000;
 
 /// Compares what runs with the policy as it is now.
 fn judge_again(known: &Known, image: &mut AcceptedImage, findings: &mut Findings) {
-    match known.verdicts.get(&image.resolved) {
-        Some(Verdict::Refused(why)) => findings.violated.push(why.clone()),
-        Some(Verdict::Accepted {
-            signer, policy, at, ..
-        }) if *policy != image.policy => {
-            image.signer = sanitize::shortened(signer, LONGEST_SIGNER);
-            image.policy.clone_from(policy);
-            image.verified_at = Time(*at);
-        }
-        Some(Verdict::Trouble(why)) if known.policy.fingerprint() != Some(&image.policy) => {
-            findings.trouble.push(why.clone());
-        }
-        Some(Verdict::Accepted { .. } | Verdict::Trouble(_)) | None => {}
+    match known.standing(&image.resolved) {
+        Standing::Refused(why) => findings.violated.push(why),
+        Standing::Unknown(why) => findings.trouble.extend(why),
+        Standing::Accepted => {}
+    }
+    if let Some(Verdict::Accepted {
+        signer, policy, at, ..
+    }) = known.verdicts.get(&image.resolved)
+        && *policy != image.policy
+    {
+        image.signer = sanitize::shortened(signer, LONGEST_SIGNER);
+        image.policy.clone_from(policy);
+        image.verified_at = Time(*at);
     }
 }
 
@@ -155,8 +156,8 @@ fn verdict(
             false => "it runs on (without --enforce-running)",
         };
         let message = format!(
-            "the trust policy has changed and refuses what runs: {why}; {end}: name a signed image in \
-             spec.sched, or change the policy"
+            "the trust policy refuses what runs: {why}; {end}: name a signed image in spec.sched, or \
+             change the policy"
         );
         return (VerificationState::Violated, Reason::PolicyViolated, message);
     }

@@ -85,10 +85,23 @@ pub enum Verdict {
         policy: String,
         at: Timestamp,
     },
-    /// Why, in words.
+    /// What signatures there are do not count, or the policy refuses it whoever signed it: why, in
+    /// words.
     Refused(String),
+    /// Signatures are missing: why, in words.
+    Unsigned(String),
     /// Nobody can tell: why, in words.
     Trouble(String),
+}
+
+/// What the policy says of something that was accepted before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Accepted,
+    /// Why, in words.
+    Refused(String),
+    /// Nobody can tell, or not yet: why, if that is worth telling.
+    Unknown(Option<String>),
 }
 
 impl Verification {
@@ -121,7 +134,7 @@ impl Verification {
         let failed = images(&known.asked).into_iter().find_map(|image| {
             let why = match known.verdicts.get(image)? {
                 Verdict::Accepted { .. } => return None,
-                Verdict::Refused(why) | Verdict::Trouble(why) => why,
+                Verdict::Refused(why) | Verdict::Unsigned(why) | Verdict::Trouble(why) => why,
             };
             Some(why.clone())
         });
@@ -162,11 +175,42 @@ impl Verification {
 }
 
 impl Known {
-    /// Why the policy refuses what this reference names.
+    /// What the policy says of an image that was accepted before, by its digest. What this very policy
+    /// accepted was signed: if no signature is found any more, its registry has lost it, which says
+    /// nothing about the image.
+    pub(super) fn standing(&self, image: &str) -> Standing {
+        let lost = |why: &str| {
+            format!(
+                "{why}, although this policy has accepted it: its registry has lost the signature"
+            )
+        };
+        match self.verdicts.get(image) {
+            Some(Verdict::Accepted { .. }) => Standing::Accepted,
+            Some(Verdict::Refused(why)) => Standing::Refused(why.clone()),
+            Some(Verdict::Unsigned(why)) if self.has_accepted(image) => {
+                Standing::Unknown(Some(lost(why)))
+            }
+            Some(Verdict::Unsigned(why)) => Standing::Refused(why.clone()),
+            Some(Verdict::Trouble(_)) | None if self.has_accepted(image) => Standing::Accepted,
+            Some(Verdict::Trouble(why)) => Standing::Unknown(Some(why.clone())),
+            None => Standing::Unknown(None),
+        }
+    }
+
+    /// Whether the status records that the policy as it is now has accepted an image, by its digest.
+    fn has_accepted(&self, image: &str) -> bool {
+        let status = self.asked.status.as_ref();
+        let accepted = status.and_then(|status| status.accepted.as_ref());
+        let mut images = accepted.into_iter().flat_map(|accepted| &accepted.images);
+        let policy = self.policy.fingerprint();
+        images.any(|one| one.resolved == image && Some(&*one.policy) == policy)
+    }
+
+    /// Why the policy refuses an image.
     fn refusal(&self, image: &str) -> Option<String> {
-        match self.verdicts.get(image)? {
-            Verdict::Refused(why) => Some(why.clone()),
-            Verdict::Accepted { .. } | Verdict::Trouble(_) => None,
+        match self.standing(image) {
+            Standing::Refused(why) => Some(why),
+            Standing::Accepted | Standing::Unknown(_) => None,
         }
     }
 }

@@ -272,13 +272,15 @@ impl Table {
         let failed = before.filter(same_kind).or(held).map(|old| old.backoff);
         let mut backoff = match &verdict {
             Verdict::Accepted { .. } => TROUBLE,
-            Verdict::Refused(_) => failed.unwrap_or(REFUSED),
+            Verdict::Refused(_) | Verdict::Unsigned(_) => failed.unwrap_or(REFUSED),
             Verdict::Trouble(_) => failed.unwrap_or(TROUBLE),
         };
         let due = match &verdict {
             Verdict::Accepted { .. } if is_pinned(reference) => Some(now + ACCEPTED),
             Verdict::Accepted { .. } => interval.map(|interval| now + interval),
-            Verdict::Refused(_) | Verdict::Trouble(_) => Some(now + backoff.failed()),
+            Verdict::Refused(_) | Verdict::Unsigned(_) | Verdict::Trouble(_) => {
+                Some(now + backoff.failed())
+            }
         };
         let verdict = held.map_or(verdict, |old| old.verdict.clone());
         let is_news =

@@ -268,7 +268,7 @@ impl Verifier {
     fn record(&self, reference: &str, verdict: Verdict, look: &Look<'_>, lane: usize) {
         self.metrics.image_verified(match &verdict {
             Verdict::Accepted { .. } => "accepted",
-            Verdict::Refused(_) => "refused",
+            Verdict::Refused(_) | Verdict::Unsigned(_) => "refused",
             Verdict::Trouble(_) => "trouble",
         });
         tell(reference, &verdict);
@@ -295,7 +295,9 @@ fn tell(reference: &str, verdict: &Verdict) {
         Verdict::Accepted {
             resolved, signer, ..
         } => tracing::info!(image = reference, resolved, signer, "the image is accepted"),
-        Verdict::Refused(why) => tracing::warn!(image = reference, "the image is refused: {why}"),
+        Verdict::Refused(why) | Verdict::Unsigned(why) => {
+            tracing::warn!(image = reference, "the image is refused: {why}");
+        }
         Verdict::Trouble(why) => {
             tracing::warn!(image = reference, "the image cannot be verified: {why}");
         }

@@ -1,0 +1,90 @@
+//! What runs and is refused later: told, and taken off if the manager enforces its policy.
+
+use super::*;
+
+#[test]
+fn a_stricter_policy_is_told_and_enforced_only_if_asked() {
+    let mut world = with_v1();
+    world.complete();
+    world.policy("p2");
+    world.says(&digest('1'), Verdict::Refused("another key".to_owned()));
+    world.settle();
+    assert!(world.is("False", Reason::PolicyViolated));
+    assert_eq!(world.runs(), [digest('1')]);
+    let ready = |world: &World| {
+        let mut conditions = world.status().conditions.clone().into_iter();
+        conditions.find(|one| one.type_ == "Ready").unwrap().reason
+    };
+    assert_ne!(ready(&world), "PolicyViolated");
+    world.enforces = true;
+    world.settle();
+    assert!(world.daemonsets.is_empty(), "{:?}", world.runs());
+    assert_eq!(
+        world.status().rejected.clone().unwrap().reason,
+        "PolicyViolated"
+    );
+    // Nothing brings it back.
+    world.asks("retry");
+    world.settle();
+    world.edit(json!({"sched": "r.example/x:1", "args": ["--again"]}));
+    world.settle();
+    assert!(world.daemonsets.is_empty());
+    // Another image does.
+    world.says("r.example/x:3", accepted('3', "p2"));
+    world.edit(json!({"sched": "r.example/x:3"}));
+    world.settle();
+    assert_eq!(world.runs(), [digest('3')]);
+}
+
+#[test]
+fn enforcement_goes_back_to_a_good_revision_that_the_policy_accepts() {
+    let mut world = with_v1();
+    world.complete();
+    world.says("r.example/x:2", accepted('2', "p1"));
+    world.edit(json!({"sched": "r.example/x:2"}));
+    world.settle();
+    assert_eq!(world.runs(), [digest('2')]);
+    world.enforces = true;
+    world.says(&digest('2'), Verdict::Refused("denied".to_owned()));
+    world.says(&digest('1'), accepted('1', "p2"));
+    world.settle();
+    assert_eq!(world.runs(), [digest('1')]);
+}
+
+#[test]
+fn a_registry_that_has_lost_a_signature_is_trouble() {
+    let mut world = with_v1();
+    world.complete();
+    world.enforces = true;
+    world.says(&digest('1'), unsigned());
+    world.settle();
+    assert!(world.is("Unknown", Reason::CannotVerify));
+    let lost = "its registry has lost the signature";
+    assert!(world.message().contains(lost), "{}", world.message());
+    assert_eq!(world.runs(), [digest('1')]);
+    // Also of an image that the spec names by its digest.
+    let mut world = World::new(json!({"sched": digest('1')}));
+    world.says(&digest('1'), accepted('1', "p1"));
+    world.settle();
+    world.says(&digest('1'), unsigned());
+    world.settle();
+    assert!(world.is("Unknown", Reason::CannotVerify));
+    // Another policy may have refused what is lost.
+    world.policy("p2");
+    world.says(&digest('1'), unsigned());
+    world.settle();
+    assert!(world.is("False", Reason::PolicyViolated));
+}
+
+#[test]
+fn a_signature_that_is_refused_is_refused_although_the_policy_is_the_same() {
+    let mut world = with_v1();
+    world.complete();
+    world.enforces = true;
+    world.says(&digest('1'), refused());
+    world.round();
+    assert!(world.is("False", Reason::PolicyViolated));
+    assert!(!world.message().contains("changed"), "{}", world.message());
+    world.settle();
+    assert!(world.daemonsets.is_empty());
+}
