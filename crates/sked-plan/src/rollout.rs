@@ -20,6 +20,7 @@
 pub(crate) mod advance;
 mod begin;
 mod canary;
+mod enforce;
 mod evidence;
 mod fail;
 pub(crate) mod good;

@@ -21,6 +21,7 @@ mod known;
 mod recorded;
 mod runnable;
 
+pub(crate) use image::images_in;
 pub use image::{images, is_pinned};
 pub(crate) use judge::{Judged, judge};
 pub(crate) use known::Standing;

@@ -1,13 +1,13 @@
 //! Computes the next record of a roll-out from what is observed: one step each time.
 
 use jiff::{SignedDuration, Timestamp};
-use sked_api::{Reason, RolloutPhase, RolloutStatus};
+use sked_api::{RolloutPhase, RolloutStatus};
 
 use super::begin::{begin, hold};
-use super::evidence::Failure;
+use super::enforce::enforce;
 use super::record::Record;
 use super::requests::{self, Allowed};
-use super::templates::{Stable, Templates, is_taken_off};
+use super::templates::{Stable, Templates};
 use super::view::View;
 use super::{canary, evidence, fail, soak, watch};
 use crate::observed::Observed;
@@ -39,15 +39,7 @@ pub(crate) fn advance(
     let templates = Templates::new(&observed.schedext, is_deployed);
     let mut view = View::new(observed, &templates, placed, plan);
     view.now = now;
-    if let Some(message) = observed.verification.enforced(&observed.schedext)
-        && !is_taken_off(&observed.schedext)
-    {
-        let failure = Failure {
-            node: "".into(),
-            reason: Reason::PolicyViolated.as_str().to_owned(),
-            message,
-        };
-        fail::take_off(&view, &mut record, &failure);
+    if enforce(&view, &mut record) {
         return (record, None);
     }
     let allowed = requests::handle(&view, &mut record);

@@ -88,23 +88,6 @@ pub(super) fn reject(view: &View<'_>, record: &mut Record, failure: &Failure) {
     record.enter(view.schedext, RolloutPhase::RolledBack, canaries, view.now);
 }
 
-/// The trust policy refuses what runs: the nodes go back to a good revision that it accepts, and
-/// without one to the kernel's own scheduler.
-pub(super) fn take_off(view: &View<'_>, record: &mut Record, failure: &Failure) {
-    let goods = [record.last_good.take(), record.previous_good.take()];
-    let mut goods = goods.into_iter().flatten();
-    let is_usable = |good: &GoodRevision| {
-        !is_of(good, view.schedext) && view.observed.verification.accepts(&good.spec)
-    };
-    record.last_good = goods.find(|good| is_usable(good));
-    remember(view, record, failure);
-    let canaries = match record.last_good {
-        Some(_) => record.take_canaries(),
-        None => Vec::new(),
-    };
-    record.enter(view.schedext, RolloutPhase::RolledBack, canaries, view.now);
-}
-
 /// No further node gets the revision, and those that have it keep it.
 fn freeze(view: &View<'_>, record: &mut Record, failure: &Failure) {
     remember(view, record, failure);
@@ -112,7 +95,7 @@ fn freeze(view: &View<'_>, record: &mut Record, failure: &Failure) {
     record.enter(view.schedext, RolloutPhase::Failed, canaries, view.now);
 }
 
-fn remember(view: &View<'_>, record: &mut Record, failure: &Failure) {
+pub(super) fn remember(view: &View<'_>, record: &mut Record, failure: &Failure) {
     record.rejected = Some(Box::new(RejectedRevision {
         revision: revision(view.schedext),
         selection: selection(view.schedext),

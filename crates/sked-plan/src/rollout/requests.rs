@@ -10,6 +10,7 @@ use super::record::Record;
 use super::templates::is_rejected;
 use super::view::View;
 use crate::observed::Observed;
+use crate::verification::{Standing, images};
 
 /// Between a request and why it could not be carried out, in `status.handledRequest`.
 const REFUSED: &str = " - refused: ";
@@ -117,6 +118,11 @@ fn goes_back(view: &View<'_>, record: &Record) -> bool {
     good.is_some_and(|good| fail::is_of(good, view.schedext))
 }
 
+fn is_refused(view: &View<'_>) -> bool {
+    let standing = view.observed.verification.standing(images(view.schedext));
+    matches!(standing, Standing::Refused(_))
+}
+
 fn may_be_promoted(view: &View<'_>, phase: Option<RolloutPhase>) -> Result<(), String> {
     let why = match hold(view) {
         _ if phase != Some(RolloutPhase::Canary) => "no canary runs",
@@ -168,7 +174,7 @@ fn carry_out(
         },
         // It was answered before, or waits for the registry.
         Request::Refresh => {}
-        Request::Retry if view.observed.verification.enforced(view.schedext).is_some() => {
+        Request::Retry if is_refused(view) => {
             return Err("the trust policy refuses its image".to_owned());
         }
         Request::Retry if is_rejected(view.schedext) => {

@@ -146,7 +146,7 @@ pub fn last_good(schedext: &SchedExt) -> Option<SchedExt> {
 
 /// Whether the trust policy refuses the revision that the spec asks for, so that it was taken off the
 /// nodes.
-pub(crate) fn is_taken_off(schedext: &SchedExt) -> bool {
+fn is_taken_off(schedext: &SchedExt) -> bool {
     let status = schedext.status.as_ref();
     let rejected = status.and_then(|status| status.rejected.as_deref());
     let is_it = |rejected: &RejectedRevision| rejected.reason == Reason::PolicyViolated.as_str();

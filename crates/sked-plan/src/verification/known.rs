@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
-use serde_json::{Map, Value};
 use sked_api::SchedExt;
 
-use super::image::{images, images_in};
+use super::image::images;
 use super::runnable::runnable;
 
 /// What is known of the signatures of a SchedExt's images.
@@ -141,36 +140,34 @@ impl Verification {
         Some(failed.map_or(Ok(()), Err))
     }
 
-    /// Why what runs must be taken off the nodes, if it must.
-    pub(crate) fn enforced(&self, runs: &SchedExt) -> Option<String> {
-        match self {
-            Self::On(known) if known.enforces => images(runs)
-                .into_iter()
-                .find_map(|image| known.refusal(image)),
-            Self::Off | Self::On(_) | Self::Recorded(_) => None,
-        }
+    /// Whether what the policy refuses is taken off the nodes.
+    pub(crate) fn enforces(&self) -> bool {
+        matches!(self, Self::On(known) if known.enforces)
     }
 
-    /// Whether the policy is known to accept every image of these fields of a spec.
-    pub(crate) fn accepts(&self, spec: &Map<String, Value>) -> bool {
+    /// What the policy says of images that were accepted before, by their digests: of all of them.
+    pub(crate) fn standing<'a>(&self, images: impl IntoIterator<Item = &'a str>) -> Standing {
         let Self::On(known) = self else {
-            return true;
+            return Standing::Accepted;
         };
-        images_in(spec)
-            .iter()
-            .all(|image| matches!(known.verdicts.get(*image), Some(Verdict::Accepted { .. })))
+        let mut all = Standing::Accepted;
+        for image in images {
+            match known.standing(image) {
+                Standing::Accepted => {}
+                refused @ Standing::Refused(_) => return refused,
+                unknown @ Standing::Unknown(_) => all = unknown,
+            }
+        }
+        all
     }
 
     /// Whether a DaemonSet would start an image that must be taken off.
     pub(crate) fn forbids(&self, desired: &DaemonSet) -> bool {
-        let Self::On(known) = self else {
-            return false;
-        };
         let pod = desired.spec.as_ref();
         let pod = pod.and_then(|spec| spec.template.spec.as_ref());
-        let mut images = pod.into_iter().flat_map(|pod| &pod.containers);
-        let is_refused = |image: &String| known.refusal(image).is_some();
-        known.enforces && images.any(|one| one.image.as_ref().is_some_and(is_refused))
+        let images = pod.into_iter().flat_map(|pod| &pod.containers);
+        let images = images.filter_map(|one| one.image.as_deref());
+        self.enforces() && matches!(self.standing(images), Standing::Refused(_))
     }
 }
 
@@ -204,13 +201,5 @@ impl Known {
         let mut images = accepted.into_iter().flat_map(|accepted| &accepted.images);
         let policy = self.policy.fingerprint();
         images.any(|one| one.resolved == image && Some(&*one.policy) == policy)
-    }
-
-    /// Why the policy refuses an image.
-    fn refusal(&self, image: &str) -> Option<String> {
-        match self.standing(image) {
-            Standing::Refused(why) => Some(why),
-            Standing::Accepted | Standing::Unknown(_) => None,
-        }
     }
 }

@@ -176,14 +176,46 @@ impl World {
         let status = self.schedext.status.as_mut().unwrap();
         let rollout = status.rollout.as_mut().unwrap();
         rollout.phase = RolloutPhase::Complete;
-        status.last_good = Some(Box::new(sked_api::GoodRevision {
+        let good = sked_api::GoodRevision {
             revision: crate::revision::revision(&runs),
             selection: crate::revision::selection(&runs),
             since: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH),
             verified: self.policy.is_some(),
             spec: crate::rollout::good::fields(&runs),
+        };
+        let new = good.revision.clone();
+        let old = status.last_good.replace(Box::new(good));
+        if let Some(old) = old.filter(|old| old.revision != new) {
+            status.previous_good = Some(old);
+        }
+    }
+
+    /// What is being rolled out fails on a node.
+    fn fails(&mut self) {
+        let runs = what_runs(&self.schedext);
+        let status = self.schedext.status.as_mut().unwrap();
+        let rollout = status.rollout.as_mut().unwrap();
+        rollout.phase = RolloutPhase::RolledBack;
+        status.rejected = Some(Box::new(sked_api::RejectedRevision {
+            revision: crate::revision::revision(&runs),
+            selection: crate::revision::selection(&runs),
+            reason: "Stall".to_owned(),
+            node: "node1".to_owned(),
+            message: "it stalled".to_owned(),
+            time: rollout.since.clone(),
         }));
     }
+}
+
+/// Version 2 is being rolled out, and version 1 is the last good one.
+fn with_v2() -> World {
+    let mut world = with_v1();
+    world.complete();
+    world.says("r.example/x:2", accepted('2', "p1"));
+    world.edit(json!({"sched": "r.example/x:2"}));
+    world.settle();
+    assert_eq!(world.runs(), [digest('2')]);
+    world
 }
 
 fn with_v1() -> World {

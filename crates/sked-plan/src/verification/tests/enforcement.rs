@@ -38,14 +38,9 @@ fn a_stricter_policy_is_told_and_enforced_only_if_asked() {
 
 #[test]
 fn enforcement_goes_back_to_a_good_revision_that_the_policy_accepts() {
-    let mut world = with_v1();
-    world.complete();
-    world.says("r.example/x:2", accepted('2', "p1"));
-    world.edit(json!({"sched": "r.example/x:2"}));
-    world.settle();
-    assert_eq!(world.runs(), [digest('2')]);
+    let mut world = with_v2();
     world.enforces = true;
-    world.says(&digest('2'), Verdict::Refused("denied".to_owned()));
+    world.says(&digest('2'), refused());
     world.says(&digest('1'), accepted('1', "p2"));
     world.settle();
     assert_eq!(world.runs(), [digest('1')]);
@@ -87,4 +82,45 @@ fn a_signature_that_is_refused_is_refused_although_the_policy_is_the_same() {
     assert!(!world.message().contains("changed"), "{}", world.message());
     world.settle();
     assert!(world.daemonsets.is_empty());
+}
+
+#[test]
+fn nothing_is_taken_off_before_it_is_known_what_to_go_back_to() {
+    for (last, left) in [
+        (accepted('1', "p2"), vec![digest('1')]),
+        (refused(), Vec::new()),
+    ] {
+        let mut world = with_v2();
+        world.enforces = true;
+        world.policy("p2");
+        // One image is judged after the other.
+        world.says(&digest('2'), refused());
+        world.settle();
+        assert_eq!(world.runs(), [digest('2')]);
+        world.says(&digest('1'), trouble());
+        world.settle();
+        assert_eq!(world.runs(), [digest('2')]);
+        assert!(world.status().last_good.is_some());
+        assert!(world.is("False", Reason::PolicyViolated));
+        world.says(&digest('1'), last);
+        world.settle();
+        assert_eq!(world.runs(), left);
+    }
+}
+
+#[test]
+fn what_was_rolled_back_already_is_not_taken_off_again() {
+    let mut world = with_v2();
+    world.fails();
+    world.settle();
+    assert_eq!(world.runs(), [digest('1')]);
+    world.enforces = true;
+    world.policy("p2");
+    world.says(&digest('2'), refused());
+    world.settle();
+    world.says(&digest('1'), accepted('1', "p2"));
+    world.settle();
+    assert_eq!(world.runs(), [digest('1')]);
+    assert!(world.status().last_good.is_some());
+    assert_eq!(world.status().rejected.clone().unwrap().reason, "Stall");
 }
