@@ -27,6 +27,7 @@ pub(crate) mod good;
 mod quarantine;
 mod record;
 pub mod requests;
+pub(crate) mod running;
 pub mod settings;
 pub(crate) mod soak;
 mod templates;

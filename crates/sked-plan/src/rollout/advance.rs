@@ -39,6 +39,7 @@ pub(crate) fn advance(
     let templates = Templates::new(&observed.schedext, is_deployed);
     let mut view = View::new(observed, &templates, placed, plan);
     view.now = now;
+    record.note_policy(&observed.verification);
     if enforce(&view, &mut record) {
         return (record, None);
     }
@@ -119,8 +120,7 @@ fn step_rolling(view: &View<'_>, record: &mut Record, began: &RolloutStatus) {
     }
     let has_all = view.has_claims() && view.nodes() > 0 && !view.has_canary_claims();
     if has_all && view.is_stable_done(view.settings.soak) {
-        let verified = view.observed.verification.is_on();
-        record.complete(view.schedext, verified, view.now);
+        record.complete(view.schedext, &view.observed.verification, view.now);
     }
 }
 

@@ -3,6 +3,8 @@
 //! Fail closed on trust: only an accepted verdict adds an image. Fail static on everything else: a
 //! refusal, and trouble with a registry or with the policy, remove nothing.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schedkit_core::sanitize;
 use sked_api::{Accepted, AcceptedImage, Reason, VerificationState};
@@ -31,7 +33,27 @@ struct Findings {
     unknown: Vec<String>,
 }
 
-pub(crate) fn judge(known: &Known) -> Judged {
+/// What an image is that was accepted before.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// The spec asks for it, and it does not run: a roll-out has not begun, or failed.
+    Asked,
+    Running,
+}
+
+impl Findings {
+    fn add(&mut self, standing: Standing, kind: Kind) {
+        match (standing, kind) {
+            (Standing::Refused(why), Kind::Asked) => self.refused.push(why),
+            (Standing::Refused(why), Kind::Running) => self.violated.push(why),
+            (Standing::Unknown(why), _) => self.trouble.extend(why),
+            (Standing::Accepted, _) => {}
+        }
+    }
+}
+
+/// `running`: the images that run, by their digests.
+pub(crate) fn judge(known: &Known, running: &BTreeSet<String>) -> Judged {
     let status = known.asked.status.as_ref();
     let before = status.and_then(|status| status.accepted.clone());
     let mut findings = Findings::default();
@@ -48,13 +70,25 @@ pub(crate) fn judge(known: &Known) -> Judged {
         false => before,
     };
     for image in accepted.iter_mut().flat_map(|one| &mut one.images) {
-        judge_again(known, image, &mut findings);
+        judge_again(known, image);
+        if !running.contains(&image.resolved) {
+            findings.add(known.standing(&image.resolved), Kind::Asked);
+        }
+    }
+    for image in running {
+        findings.add(known.standing(image), Kind::Running);
     }
     let is_current = accepted.as_ref().is_some_and(|one| {
         let has = |image: &&str| one.images.iter().any(|known| known.image == **image);
         asked.iter().all(has)
     });
-    let (state, reason, message) = verdict(known, &findings, accepted.as_ref(), is_current);
+    let goes_on = match (accepted.is_some() && !running.is_empty(), is_current) {
+        (false, _) => "nothing of it is written to the nodes",
+        (true, false) => "the last spec that was accepted runs on",
+        (true, true) => "what was accepted before runs on",
+    };
+    let accepted_now = accepted.as_ref().filter(|_| is_current);
+    let (state, reason, message) = verdict(known, &findings, accepted_now, goes_on);
     Judged {
         accepted,
         state,
@@ -115,13 +149,8 @@ fn image_for(
 /// The limit of the field, in characters.
 const LONGEST_SIGNER: usize = 1000;
 
-/// Compares what runs with the policy as it is now.
-fn judge_again(known: &Known, image: &mut AcceptedImage, findings: &mut Findings) {
-    match known.standing(&image.resolved) {
-        Standing::Refused(why) => findings.violated.push(why),
-        Standing::Unknown(why) => findings.trouble.extend(why),
-        Standing::Accepted => {}
-    }
+/// Notes who signed it, if the policy as it is now accepts it, too.
+fn judge_again(known: &Known, image: &mut AcceptedImage) {
     if let Some(Verdict::Accepted {
         signer, policy, at, ..
     }) = known.verdicts.get(&image.resolved)
@@ -137,13 +166,8 @@ fn verdict(
     known: &Known,
     findings: &Findings,
     accepted: Option<&Accepted>,
-    is_current: bool,
+    goes_on: &str,
 ) -> (VerificationState, Reason, String) {
-    let goes_on = match (accepted, is_current) {
-        (None, _) => "nothing of it is written to the nodes",
-        (Some(_), false) => "the last spec that was accepted runs on",
-        (Some(_), true) => "what was accepted before runs on",
-    };
     if let Some(why) = listed(&findings.refused) {
         let message = format!(
             "{why}; {goes_on}: sign the image, name another one in spec.sched, or change the trust policy"
@@ -152,7 +176,7 @@ fn verdict(
     }
     if let Some(why) = listed(&findings.violated) {
         let end = match known.enforces {
-            true => "it is taken off the nodes (--enforce-running)",
+            true => "it is taken off the nodes once it is known what follows (--enforce-running)",
             false => "it runs on (without --enforce-running)",
         };
         let message = format!(
@@ -176,7 +200,7 @@ fn verdict(
         let message = format!("{why}; {goes_on}, and sked tries again");
         return (VerificationState::Unknown, Reason::CannotVerify, message);
     }
-    if let Some(accepted) = accepted.filter(|_| is_current) {
+    if let Some(accepted) = accepted {
         return (
             VerificationState::Verified,
             Reason::Verified,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use sked_api::SchedExt;
 
-use super::image::images;
+use super::image::{images, images_in};
 use super::runnable::runnable;
 
 /// What is known of the signatures of a SchedExt's images.
@@ -161,6 +161,18 @@ impl Verification {
         all
     }
 
+    /// The policy's fingerprint, if it accepts all of these.
+    pub(crate) fn accepted_by<'a>(
+        &self,
+        images: impl IntoIterator<Item = &'a str>,
+    ) -> Option<String> {
+        let Self::On(known) = self else {
+            return None;
+        };
+        let policy = known.policy.fingerprint()?;
+        (self.standing(images) == Standing::Accepted).then(|| policy.to_owned())
+    }
+
     /// Whether a DaemonSet would start an image that must be taken off.
     pub(crate) fn forbids(&self, desired: &DaemonSet) -> bool {
         let pod = desired.spec.as_ref();
@@ -196,10 +208,15 @@ impl Known {
 
     /// Whether the status records that the policy as it is now has accepted an image, by its digest.
     fn has_accepted(&self, image: &str) -> bool {
-        let status = self.asked.status.as_ref();
-        let accepted = status.and_then(|status| status.accepted.as_ref());
-        let mut images = accepted.into_iter().flat_map(|accepted| &accepted.images);
-        let policy = self.policy.fingerprint();
-        images.any(|one| one.resolved == image && Some(&*one.policy) == policy)
+        let (Some(policy), Some(status)) = (self.policy.fingerprint(), &self.asked.status) else {
+            return false;
+        };
+        let mut accepted = status.accepted.iter().flat_map(|accepted| &accepted.images);
+        let goods = [&status.last_good, &status.previous_good].into_iter();
+        let mut goods = goods.flatten();
+        accepted.any(|one| one.resolved == image && one.policy == policy)
+            || goods.any(|good| {
+                good.policy.as_deref() == Some(policy) && images_in(&good.spec).contains(&image)
+            })
     }
 }

@@ -181,6 +181,7 @@ impl World {
             selection: crate::revision::selection(&runs),
             since: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH),
             verified: self.policy.is_some(),
+            policy: None,
             spec: crate::rollout::good::fields(&runs),
         };
         let new = good.revision.clone();
@@ -190,12 +191,22 @@ impl World {
         }
     }
 
-    /// What is being rolled out fails on a node.
-    fn fails(&mut self) {
+    /// What runs is in this phase.
+    fn enters(&mut self, phase: RolloutPhase) {
         let runs = what_runs(&self.schedext);
         let status = self.schedext.status.as_mut().unwrap();
         let rollout = status.rollout.as_mut().unwrap();
-        rollout.phase = RolloutPhase::RolledBack;
+        rollout.phase = phase;
+        rollout.revision = crate::revision::revision(&runs);
+        rollout.selection = crate::revision::selection(&runs);
+    }
+
+    /// What is being rolled out fails on a node.
+    fn fails(&mut self) {
+        self.enters(RolloutPhase::RolledBack);
+        let runs = what_runs(&self.schedext);
+        let status = self.schedext.status.as_mut().unwrap();
+        let rollout = status.rollout.as_ref().unwrap();
         status.rejected = Some(Box::new(sked_api::RejectedRevision {
             revision: crate::revision::revision(&runs),
             selection: crate::revision::selection(&runs),

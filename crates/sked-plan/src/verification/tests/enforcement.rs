@@ -124,3 +124,109 @@ fn what_was_rolled_back_already_is_not_taken_off_again() {
     assert!(world.status().last_good.is_some());
     assert_eq!(world.status().rejected.clone().unwrap().reason, "Stall");
 }
+
+/// The spec asks for version 2, which has failed, and version 1 runs.
+fn rolled_back() -> World {
+    let mut world = with_v2();
+    world.fails();
+    world.settle();
+    assert_eq!(world.runs(), [digest('1')]);
+    world.policy("p2");
+    world
+}
+
+#[test]
+fn what_runs_is_judged_and_not_what_the_spec_asks_for() {
+    let mut world = rolled_back();
+    world.says(&digest('1'), refused());
+    world.says(&digest('2'), accepted('2', "p2"));
+    world.settle();
+    assert!(world.is("False", Reason::PolicyViolated));
+    assert_eq!(world.runs(), [digest('1')]);
+    world.enforces = true;
+    world.settle();
+    assert!(world.daemonsets.is_empty(), "{:?}", world.runs());
+    // The other way round it does not run at all.
+    let mut world = rolled_back();
+    world.says(&digest('1'), accepted('1', "p2"));
+    world.says(&digest('2'), refused());
+    world.settle();
+    assert!(world.is("False", Reason::ImageRefused));
+}
+
+#[test]
+fn a_good_revision_that_is_lost_to_its_registry_runs_on() {
+    let mut world = rolled_back();
+    world.enforces = true;
+    world.says(&digest('1'), accepted('1', "p2"));
+    world.says(&digest('2'), accepted('2', "p2"));
+    world.settle();
+    world.says(&digest('1'), unsigned());
+    world.settle();
+    assert!(world.is("Unknown", Reason::CannotVerify));
+    assert_eq!(world.runs(), [digest('1')]);
+    // Another policy has never accepted it.
+    world.policy("p3");
+    world.says(&digest('1'), unsigned());
+    world.says(&digest('2'), accepted('2', "p3"));
+    world.settle();
+    assert!(world.daemonsets.is_empty(), "{:?}", world.runs());
+}
+
+#[test]
+fn what_the_nodes_went_back_to_is_judged_as_well() {
+    let mut world = with_v2();
+    world.complete();
+    world.says("r.example/x:3", accepted('3', "p1"));
+    world.edit(json!({"sched": "r.example/x:3"}));
+    world.settle();
+    world.enforces = true;
+    for (refuses, left) in [
+        ('3', vec![digest('2')]),
+        ('2', vec![digest('1')]),
+        ('1', Vec::new()),
+    ] {
+        world.says(&digest(refuses), refused());
+        world.settle();
+        assert_eq!(world.runs(), left, "without {refuses}");
+    }
+}
+
+#[test]
+fn where_only_the_earlier_revision_is_refused_the_nodes_get_the_next_one() {
+    for paused in [false, true] {
+        let mut world = with_v1();
+        world.complete();
+        world.says("r.example/x:2", accepted('2', "p1"));
+        let rollout = json!({"canary": {}, "paused": paused});
+        world.edit(json!({"sched": "r.example/x:2", "rollout": rollout}));
+        world.settle();
+        world.enters(RolloutPhase::Canary);
+        world.settle();
+        assert_eq!(world.runs(), [digest('1')]);
+        world.policy("p2");
+        world.says(&digest('1'), refused());
+        world.says(&digest('2'), accepted('2', "p2"));
+        world.settle();
+        assert!(world.is("False", Reason::PolicyViolated));
+        assert_eq!(world.runs(), [digest('1')]);
+        world.enforces = true;
+        world.settle();
+        assert_eq!(world.runs(), [digest('2')]);
+        let strategy = &world.daemonsets[0]["spec"]["updateStrategy"];
+        assert_eq!(strategy["type"], "RollingUpdate", "paused: {paused}");
+    }
+}
+
+#[test]
+fn nothing_goes_back_to_what_is_refused() {
+    let mut world = with_v2();
+    world.policy("p2");
+    world.says(&digest('1'), refused());
+    world.says(&digest('2'), accepted('2', "p2"));
+    world.asks("abort");
+    world.settle();
+    assert_eq!(world.runs(), [digest('2')]);
+    let rollout = world.status().rollout.clone().unwrap();
+    assert_eq!(rollout.phase, RolloutPhase::Failed);
+}
