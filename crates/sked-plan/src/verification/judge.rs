@@ -168,22 +168,24 @@ fn verdict(
     accepted: Option<&Accepted>,
     goes_on: &str,
 ) -> (VerificationState, Reason, String) {
-    if let Some(why) = listed(&findings.refused) {
-        let message = format!(
-            "{why}; {goes_on}: sign the image, name another one in spec.sched, or change the trust policy"
-        );
-        return (VerificationState::Refused, Reason::ImageRefused, message);
-    }
     if let Some(why) = listed(&findings.violated) {
+        let besides = listed(&findings.refused).filter(|refused| *refused != why);
+        let besides = besides.map_or_else(String::new, |refused| format!("; besides, {refused}"));
         let end = match known.enforces {
             true => "it is taken off the nodes once it is known what follows (--enforce-running)",
             false => "it runs on (without --enforce-running)",
         };
         let message = format!(
             "the trust policy refuses what runs: {why}; {end}: name a signed image in spec.sched, or \
-             change the policy"
+             change the policy{besides}"
         );
         return (VerificationState::Violated, Reason::PolicyViolated, message);
+    }
+    if let Some(why) = listed(&findings.refused) {
+        let message = format!(
+            "{why}; {goes_on}: sign the image, name another one in spec.sched, or change the trust policy"
+        );
+        return (VerificationState::Refused, Reason::ImageRefused, message);
     }
     if let Some(why) = known.policy.trouble() {
         let why = sanitize::shortened(why, LONGEST_REASON);

@@ -51,6 +51,7 @@ struct World {
     policy: Option<PolicyState>,
     verdicts: BTreeMap<String, Verdict>,
     is_refreshed: bool,
+    follows_tags: bool,
     enforces: bool,
 }
 
@@ -64,6 +65,7 @@ impl World {
             }),
             verdicts: BTreeMap::new(),
             is_refreshed: false,
+            follows_tags: false,
             enforces: false,
         }
     }
@@ -100,7 +102,7 @@ impl World {
             policy: policy.clone(),
             verdicts: self.verdicts.clone(),
             is_refreshed: self.is_refreshed,
-            follows_tags: false,
+            follows_tags: self.follows_tags,
             enforces: self.enforces,
         };
         Observed {

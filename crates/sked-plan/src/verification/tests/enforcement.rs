@@ -230,3 +230,16 @@ fn nothing_goes_back_to_what_is_refused() {
     let rollout = world.status().rollout.clone().unwrap();
     assert_eq!(rollout.phase, RolloutPhase::Failed);
 }
+
+#[test]
+fn what_runs_is_told_before_what_its_tag_names_by_now() {
+    let mut world = with_v1();
+    world.follows_tags = true;
+    world.policy("p2");
+    world.says(&digest('1'), refused());
+    world.says("r.example/x:1", unsigned());
+    world.settle();
+    assert!(world.is("False", Reason::PolicyViolated));
+    let besides = "besides, not signed";
+    assert!(world.message().contains(besides), "{}", world.message());
+}
