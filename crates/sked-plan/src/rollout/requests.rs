@@ -49,6 +49,14 @@ pub fn pending_refresh(schedext: &SchedExt, handled: Option<&str>) -> Option<Str
     (is_refresh && answer(handled, &text).is_none()).then_some(text)
 }
 
+/// Whether the SchedExt still has a request to look at tags again that was refused.
+pub fn has_refused_refresh(schedext: &SchedExt) -> bool {
+    let status = schedext.status.as_ref();
+    let handled = status.and_then(|status| status.handled_request.as_deref());
+    let is_refresh = asked(schedext).is_some_and(|text| text.parse() == Ok(Request::Refresh));
+    is_refresh && refusal(schedext, handled).is_some()
+}
+
 /// Carries out the request that the status does not have as handled.
 pub(super) fn handle(view: &View<'_>, record: &mut Record) -> Allowed {
     let mut allowed = Allowed::default();

@@ -58,16 +58,23 @@ pub(crate) fn judge(known: &Known, running: &BTreeSet<String>) -> Judged {
     let before = status.and_then(|status| status.accepted.clone());
     let mut findings = Findings::default();
     let asked = images(&known.asked);
-    let found: Vec<_> = asked
+    let candidates: Vec<_> = asked
         .iter()
-        .filter_map(|image| image_for(known, image, before.as_ref(), &mut findings))
+        .map(|image| Candidate::new(known, image, before.as_ref(), &mut findings))
         .collect();
-    let mut accepted = match found.len() == asked.len() {
-        true => Some(Accepted {
+    // A spec is accepted as a whole: no tag moves alone.
+    let moves = candidates.iter().all(|one| !one.stays);
+    let images = candidates.into_iter().map(|one| match one.pinned {
+        Some(pinned) if moves => Some(one.found.unwrap_or(pinned)),
+        Some(pinned) => Some(pinned),
+        None => one.found,
+    });
+    let mut accepted = match images.collect() {
+        Some(images) => Some(Accepted {
             spec: fields(&known.asked),
-            images: found,
+            images,
         }),
-        false => before,
+        None => before,
     };
     for image in accepted.iter_mut().flat_map(|one| &mut one.images) {
         judge_again(known, image);
@@ -97,53 +104,72 @@ pub(crate) fn judge(known: &Known, running: &BTreeSet<String>) -> Judged {
     }
 }
 
-/// What is accepted for an image that the spec names: what was pinned for it, unless its tag is to be
-/// looked at.
-fn image_for(
-    known: &Known,
-    image: &str,
-    before: Option<&Accepted>,
-    findings: &mut Findings,
-) -> Option<AcceptedImage> {
-    let mut pinned = before.into_iter().flat_map(|before| &before.images);
-    let pinned = pinned.find(|one| one.image == image).cloned();
-    let moves = !is_pinned(image) && (known.is_refreshed || known.follows_tags);
-    let looks = pinned.is_none() || moves;
-    let verdict = known.verdicts.get(image).filter(|_| looks);
-    match (verdict, pinned) {
-        (
-            Some(Verdict::Accepted {
-                resolved,
-                signer,
-                policy,
-                at,
-            }),
-            pinned,
-        ) => {
+/// An image that the spec names.
+struct Candidate {
+    /// What was accepted for it before.
+    pinned: Option<AcceptedImage>,
+    /// What is accepted for it now.
+    found: Option<AcceptedImage>,
+    /// It is pinned, and what its tag names by now is not accepted.
+    stays: bool,
+}
+
+impl Candidate {
+    fn new(
+        known: &Known,
+        image: &str,
+        before: Option<&Accepted>,
+        findings: &mut Findings,
+    ) -> Self {
+        let mut pinned = before.into_iter().flat_map(|before| &before.images);
+        let pinned = pinned.find(|one| one.image == image).cloned();
+        let is_tag = !is_pinned(image);
+        let moves = pinned.is_none() || (is_tag && (known.is_refreshed || known.follows_tags));
+        let is_told = moves || (is_tag && known.tells_tags);
+        let verdict = known.verdicts.get(image).filter(|_| is_told);
+        match verdict {
+            Some(Verdict::Accepted { .. }) => {}
+            Some(Verdict::Refused(why) | Verdict::Unsigned(why)) => {
+                findings.refused.push(why.clone());
+            }
+            Some(Verdict::Trouble(why)) => findings.trouble.push(why.clone()),
+            None if pinned.is_none() => findings.unknown.push(image.to_owned()),
+            None => {}
+        }
+        let found = verdict.filter(|_| moves).and_then(|verdict| {
+            let found = accepted_image(image, verdict)?;
             // What did not change is not written again.
-            let same = |one: &AcceptedImage| one.resolved == *resolved && one.policy == *policy;
-            Some(pinned.filter(same).unwrap_or_else(|| AcceptedImage {
-                image: image.to_owned(),
-                resolved: resolved.clone(),
-                signer: sanitize::shortened(signer, LONGEST_SIGNER),
-                policy: policy.clone(),
-                verified_at: Time(*at),
-            }))
+            let same = |one: &&AcceptedImage| {
+                one.resolved == found.resolved && one.policy == found.policy
+            };
+            let old = pinned.as_ref().filter(same).cloned();
+            Some(old.unwrap_or(found))
+        });
+        Self {
+            stays: pinned.is_some() && moves && is_tag && found.is_none(),
+            pinned,
+            found,
         }
-        (Some(Verdict::Refused(why) | Verdict::Unsigned(why)), pinned) => {
-            findings.refused.push(why.clone());
-            pinned
-        }
-        (Some(Verdict::Trouble(why)), pinned) => {
-            findings.trouble.push(why.clone());
-            pinned
-        }
-        (None, None) => {
-            findings.unknown.push(image.to_owned());
-            None
-        }
-        (None, pinned) => pinned,
     }
+}
+
+fn accepted_image(image: &str, verdict: &Verdict) -> Option<AcceptedImage> {
+    let Verdict::Accepted {
+        resolved,
+        signer,
+        policy,
+        at,
+    } = verdict
+    else {
+        return None;
+    };
+    Some(AcceptedImage {
+        image: image.to_owned(),
+        resolved: resolved.clone(),
+        signer: sanitize::shortened(signer, LONGEST_SIGNER),
+        policy: policy.clone(),
+        verified_at: Time(*at),
+    })
 }
 
 /// The limit of the field, in characters.

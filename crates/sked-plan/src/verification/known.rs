@@ -33,6 +33,9 @@ pub struct Known {
     pub verdicts: BTreeMap<String, Verdict>,
     /// Every tag was resolved since somebody asked for it (`refresh`).
     pub is_refreshed: bool,
+    /// That was refused before, and nobody has asked for anything else since: what the tags name is
+    /// told.
+    pub tells_tags: bool,
     /// A tag that moves is followed.
     pub follows_tags: bool,
     /// What the policy refuses does not go on running.
@@ -130,13 +133,15 @@ impl Verification {
         if !known.is_refreshed {
             return None;
         }
-        let failed = images(&known.asked).into_iter().find_map(|image| {
-            let why = match known.verdicts.get(image)? {
-                Verdict::Accepted { .. } => return None,
-                Verdict::Refused(why) | Verdict::Unsigned(why) | Verdict::Trouble(why) => why,
-            };
-            Some(why.clone())
-        });
+        let mut failed = None;
+        for image in images(&known.asked) {
+            // The policy has changed meanwhile.
+            let verdict = known.verdicts.get(image)?;
+            if let Verdict::Refused(why) | Verdict::Unsigned(why) | Verdict::Trouble(why) = verdict
+            {
+                failed.get_or_insert_with(|| why.clone());
+            }
+        }
         Some(failed.map_or(Ok(()), Err))
     }
 

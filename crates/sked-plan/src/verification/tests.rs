@@ -16,6 +16,7 @@ use crate::check::check_plan;
 use crate::fixture;
 use crate::observed::Observed;
 use crate::plan::{Outcome, Plan, PlanStep, plan};
+use crate::rollout::requests::has_refused_refresh;
 use crate::status::status;
 
 /// A reference by digest; each digit is another image.
@@ -102,6 +103,7 @@ impl World {
             policy: policy.clone(),
             verdicts: self.verdicts.clone(),
             is_refreshed: self.is_refreshed,
+            tells_tags: has_refused_refresh(&self.schedext),
             follows_tags: self.follows_tags,
             enforces: self.enforces,
         };

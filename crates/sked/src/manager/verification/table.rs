@@ -45,6 +45,7 @@ struct Known {
     verdict: Verdict,
     /// The fingerprint of the policy that gave it.
     policy: String,
+    /// When the look began: what it found may have changed since then.
     looked: Instant,
     /// When to look again, whatever the policy; `None` if never.
     due: Option<Instant>,
@@ -113,8 +114,10 @@ impl Table {
                 if let Some(known) = self.known.get_mut(reference)
                     && !is_pinned(reference)
                     && known.looked < *since
+                    && known.due.is_none_or(|due| due > now)
                 {
                     known.due = Some(now);
+                    looks = true;
                 }
             }
         }
@@ -290,7 +293,7 @@ impl Table {
             Known {
                 verdict,
                 policy: policy.to_owned(),
-                looked: now,
+                looked: began,
                 due,
                 is_stale: false,
                 backoff,

@@ -10,7 +10,7 @@ use schedkit_core::ImageRef;
 use schedkit_image::registry::Credentials;
 use schedkit_image::trust::Policy;
 use sked_api::SchedExt;
-use sked_plan::rollout::requests::pending_refresh;
+use sked_plan::rollout::requests::{has_refused_refresh, pending_refresh};
 use sked_plan::verification::{Known, PolicyState, Verdict, images, references};
 use sked_plan::{ObjectKey, part};
 use tokio::sync::Notify;
@@ -119,7 +119,8 @@ impl Verifier {
         let handled = status.and_then(|status| status.handled_request.as_deref());
         let refresh = pending_refresh(asked, handled);
         let follows_tags = self.settings.resolve_interval.is_some();
-        let references = references(asked, refresh.is_some() || follows_tags);
+        let tells_tags = has_refused_refresh(asked);
+        let references = references(asked, refresh.is_some() || follows_tags || tells_tags);
         let mut state = self.state();
         let now = Instant::now();
         let looks = state
@@ -135,6 +136,7 @@ impl Verifier {
                 .verdicts(&references, state.policy.fingerprint())
                 .collect(),
             is_refreshed: refresh.is_some() && table.is_refreshed(&key, images(asked).into_iter()),
+            tells_tags,
             policy: state.policy.clone(),
             follows_tags,
             enforces: self.settings.enforces,

@@ -237,6 +237,23 @@ fn a_request_to_refresh_is_answered_by_a_later_look() {
 }
 
 #[test]
+fn a_look_that_began_before_the_request_does_not_answer_it() {
+    let (mut table, began) = (Table::default(), Instant::now());
+    let is_refreshed = |table: &Table| table.is_refreshed(&key("a"), [TAG].into_iter());
+    table.want(&key("a"), set(&[TAG]), None, began);
+    let asked = began + seconds(1);
+    table.want(&key("a"), set(&[TAG]), Some("refresh"), asked);
+    let ended = asked + seconds(1);
+    let look = Look { ended, ..at(began) };
+    assert_eq!(table.record(TAG, accepted(), &look, None), [key("a")]);
+    assert!(!is_refreshed(&table));
+    assert!(table.want(&key("a"), set(&[TAG]), Some("refresh"), ended));
+    assert_eq!(next(&mut table, ended), Next::Now(TAG.to_owned()));
+    table.record(TAG, accepted(), &at(ended), None);
+    assert!(is_refreshed(&table));
+}
+
+#[test]
 fn an_interval_resolves_tags_and_not_digests() {
     let (mut table, now) = (Table::default(), Instant::now());
     table.want(&key("a"), set(&[TAG, &digest()]), None, now);
