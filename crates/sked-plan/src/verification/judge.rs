@@ -57,10 +57,15 @@ pub(crate) fn judge(known: &Known, running: &BTreeSet<String>) -> Judged {
     let status = known.asked.status.as_ref();
     let before = status.and_then(|status| status.accepted.clone());
     let mut findings = Findings::default();
-    let asked = images(&known.asked);
-    let candidates: Vec<_> = asked
-        .iter()
-        .map(|image| Candidate::new(known, image, before.as_ref(), &mut findings))
+    let spec = fields(&known.asked);
+    let asked = Asked {
+        known,
+        before: before.as_ref(),
+        is_new: before.as_ref().is_none_or(|before| before.spec != spec),
+    };
+    let candidates = images(&known.asked).into_iter();
+    let candidates: Vec<_> = candidates
+        .map(|image| asked.candidate(image, &mut findings))
         .collect();
     // A spec is accepted as a whole: no tag moves alone.
     let moves = candidates.iter().all(|one| !one.stays);
@@ -71,7 +76,7 @@ pub(crate) fn judge(known: &Known, running: &BTreeSet<String>) -> Judged {
     });
     let mut accepted = match images.collect() {
         Some(images) => Some(Accepted {
-            spec: fields(&known.asked),
+            spec: spec.clone(),
             images,
         }),
         None => before,
@@ -85,10 +90,7 @@ pub(crate) fn judge(known: &Known, running: &BTreeSet<String>) -> Judged {
     for image in running {
         findings.add(known.standing(image), Kind::Running);
     }
-    let is_current = accepted.as_ref().is_some_and(|one| {
-        let has = |image: &&str| one.images.iter().any(|known| known.image == **image);
-        asked.iter().all(has)
-    });
+    let is_current = accepted.as_ref().is_some_and(|one| one.spec == spec);
     let goes_on = match (accepted.is_some() && !running.is_empty(), is_current) {
         (false, _) => "nothing of it is written to the nodes",
         (true, false) => "the last spec that was accepted runs on",
@@ -104,6 +106,14 @@ pub(crate) fn judge(known: &Known, running: &BTreeSet<String>) -> Judged {
     }
 }
 
+/// What the spec asks for.
+struct Asked<'a> {
+    known: &'a Known,
+    before: Option<&'a Accepted>,
+    /// It differs from the one that was accepted before.
+    is_new: bool,
+}
+
 /// An image that the spec names.
 struct Candidate {
     /// What was accepted for it before.
@@ -114,15 +124,10 @@ struct Candidate {
     stays: bool,
 }
 
-impl Candidate {
-    fn new(
-        known: &Known,
-        image: &str,
-        before: Option<&Accepted>,
-        findings: &mut Findings,
-    ) -> Self {
-        let mut pinned = before.into_iter().flat_map(|before| &before.images);
-        let pinned = pinned.find(|one| one.image == image).cloned();
+impl Asked<'_> {
+    fn candidate(&self, image: &str, findings: &mut Findings) -> Candidate {
+        let known = self.known;
+        let pinned = self.pinned(image, findings);
         let is_tag = !is_pinned(image);
         let moves = pinned.is_none() || (is_tag && (known.is_refreshed || known.follows_tags));
         let is_told = moves || (is_tag && known.tells_tags);
@@ -139,17 +144,30 @@ impl Candidate {
         let found = verdict.filter(|_| moves).and_then(|verdict| {
             let found = accepted_image(image, verdict)?;
             // What did not change is not written again.
-            let same = |one: &&AcceptedImage| {
-                one.resolved == found.resolved && one.policy == found.policy
-            };
+            let same =
+                |one: &&AcceptedImage| one.resolved == found.resolved && one.policy == found.policy;
             let old = pinned.as_ref().filter(same).cloned();
             Some(old.unwrap_or(found))
         });
-        Self {
+        Candidate {
             stays: pinned.is_some() && moves && is_tag && found.is_none(),
             pinned,
             found,
         }
+    }
+
+    /// What was accepted for an image before. Other arguments, and other nodes, are rolled out: not with
+    /// an image that the policy does not accept any more.
+    fn pinned(&self, image: &str, findings: &mut Findings) -> Option<AcceptedImage> {
+        let mut pinned = self.before.into_iter().flat_map(|before| &before.images);
+        let pinned = pinned.find(|one| one.image == image)?;
+        if self.is_new {
+            let standing = self.known.standing(&pinned.resolved);
+            let is_accepted = standing == Standing::Accepted;
+            findings.add(standing, Kind::Asked);
+            return is_accepted.then(|| pinned.clone());
+        }
+        Some(pinned.clone())
     }
 }
 

@@ -3,19 +3,16 @@
 use serde_json::{Map, Value};
 use sked_api::{Accepted, SchedExt};
 
-use super::image::{images, images_in, is_pinned};
-use crate::rollout::good::restored;
+use super::image::{images_in, is_pinned};
+use crate::rollout::good::{fields, restored};
 
 /// The SchedExt with every image by the digest that was accepted for it: of what the spec asks for if
-/// all its images are accepted, else of the last spec whose images were, on nodes that both select.
+/// that is accepted, else of the last spec that was, on nodes that both select.
 /// Good revisions that were not verified are left out: nothing goes back to them. `None` if there is
 /// nothing to run.
 pub fn runnable(schedext: &SchedExt) -> Option<SchedExt> {
     let accepted = schedext.status.as_ref()?.accepted.as_ref()?;
-    let mut runs = match images(schedext)
-        .iter()
-        .all(|image| resolved(accepted, image).is_some())
-    {
+    let mut runs = match accepted.spec == fields(schedext) {
         true => schedext.clone(),
         false => restored(schedext, &accepted.spec)?,
     };

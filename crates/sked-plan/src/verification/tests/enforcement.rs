@@ -243,3 +243,52 @@ fn what_runs_is_told_before_what_its_tag_names_by_now() {
     let besides = "besides, not signed";
     assert!(world.message().contains(besides), "{}", world.message());
 }
+
+#[test]
+fn what_is_refused_does_not_spread() {
+    let with_args = json!({"sched": "r.example/x:1", "args": ["--two"]});
+    let with_pool = json!({"sched": "r.example/x:1", "args": ["--one"],
+        "pools": [{"name": "p", "nodeSelector": {"p": "1"}}]});
+    for spec in [with_args, with_pool] {
+        let mut world = with_v1();
+        world.complete();
+        world.policy("p2");
+        world.edit(spec.clone());
+        // It is not judged yet.
+        assert_eq!(world.round().steps, vec![]);
+        world.says(&digest('1'), refused());
+        for _ in 0..4 {
+            assert_eq!(world.round().steps, vec![], "{spec}");
+        }
+        assert!(world.is("False", Reason::PolicyViolated));
+        assert_eq!(unaccepted(&world.schedext), ["r.example/x:1"]);
+        let runs = what_runs(&world.schedext);
+        assert_eq!(
+            (runs.spec.args, runs.spec.pools),
+            (vec!["--one".to_owned()], vec![])
+        );
+        // The policy accepts it after all.
+        world.says(&digest('1'), accepted('1', "p2"));
+        world.settle();
+        assert!(world.is("True", Reason::Verified));
+        assert_eq!(unaccepted(&world.schedext), Vec::<String>::new());
+        assert_eq!(
+            what_runs(&world.schedext).spec.pools,
+            world.schedext.spec.pools
+        );
+        assert_eq!(
+            what_runs(&world.schedext).spec.args,
+            world.schedext.spec.args
+        );
+    }
+}
+
+#[test]
+fn other_arguments_need_no_registry_while_the_policy_is_the_same() {
+    let mut world = with_v1();
+    world.verdicts.clear();
+    world.edit(json!({"sched": "r.example/x:1", "args": ["--two"]}));
+    world.settle();
+    assert!(world.is("True", Reason::Verified));
+    assert_eq!(what_runs(&world.schedext).spec.args, ["--two"]);
+}
