@@ -44,6 +44,23 @@ impl Record {
         }
     }
 
+    /// Good revisions that nobody verified are hidden while there is a policy, so that nothing goes back
+    /// to them, and kept for as long as no other takes their place.
+    pub(crate) fn keep_unverified(&mut self, seen: &SchedExt, stored: &SchedExt) {
+        let goods = |schedext: &SchedExt| {
+            let status = schedext.status.as_ref();
+            status.map_or([None, None], |status| {
+                [status.last_good.clone(), status.previous_good.clone()]
+            })
+        };
+        let kept = [&mut self.last_good, &mut self.previous_good].into_iter();
+        for ((good, seen), stored) in kept.zip(goods(seen)).zip(goods(stored)) {
+            if good.is_none() && seen.is_none() {
+                *good = stored;
+            }
+        }
+    }
+
     /// Begins a phase of what the spec asks for now.
     pub(super) fn enter(
         &mut self,

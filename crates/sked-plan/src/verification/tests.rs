@@ -327,6 +327,34 @@ fn verification_that_is_turned_on_over_a_tag_waits_and_keeps_it() {
 }
 
 #[test]
+fn what_failed_before_verification_was_turned_on_is_not_rolled_out_again() {
+    let mut world = World::new(json!({"sched": "r.example/x:1"}));
+    let policy = world.policy.take();
+    world.settle();
+    world.complete();
+    world.edit(json!({"sched": "r.example/x:2"}));
+    world.settle();
+    world.fails();
+    world.settle();
+    assert_eq!(world.runs(), ["r.example/x:1"]);
+    world.policy = policy;
+    world.says("r.example/x:2", accepted('2', "p1"));
+    for _ in 0..4 {
+        assert_eq!(world.round().steps, vec![]);
+    }
+    assert!(world.is("True", Reason::Verified));
+    let status = world.status();
+    assert_eq!(status.rejected.clone().unwrap().reason, "Stall");
+    assert!(!status.last_good.clone().unwrap().verified);
+    // Nothing goes back to it, and another version is rolled out.
+    assert_eq!(what_runs(&world.schedext).status.unwrap().last_good, None);
+    world.says("r.example/x:3", accepted('3', "p1"));
+    world.edit(json!({"sched": "r.example/x:3"}));
+    world.settle();
+    assert_eq!(world.runs(), [digest('3')]);
+}
+
+#[test]
 fn a_policy_that_changes_and_still_accepts_is_recorded() {
     let mut world = with_v1();
     world.policy("p2");
