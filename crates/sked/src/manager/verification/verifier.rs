@@ -1,5 +1,6 @@
 //! The verifier: its thread, and what the controller asks it.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -274,21 +275,31 @@ impl Verifier {
             Verdict::Trouble(_) => "trouble",
         });
         tell(reference, &verdict);
-        let interval = self.settings.resolve_interval;
-        let users = {
-            let mut state = self.state();
-            state.busy[lane] = None;
-            if let Verdict::Accepted { resolved, .. } = &verdict {
-                let resolved = resolved.clone();
-                let table = &mut state.table;
-                table.record(&resolved, verdict.clone(), look, interval);
-            }
-            let table = &mut state.table;
-            table.record(reference, verdict, look, interval)
-        };
+        let users = self.store(reference, verdict, look, lane);
         // A registry that failed may have passed to the other lane.
         self.wanted[1 - lane].notify_one();
         users.iter().for_each(|key| self.queue.now(key));
+    }
+
+    /// Returns who asks about it, by its tag or by its digest, if that is new to them.
+    fn store(
+        &self,
+        reference: &str,
+        verdict: Verdict,
+        look: &Look<'_>,
+        lane: usize,
+    ) -> BTreeSet<ObjectKey> {
+        let interval = self.settings.resolve_interval;
+        let mut state = self.state();
+        let State { table, busy, .. } = &mut *state;
+        busy[lane] = None;
+        let mut users = BTreeSet::new();
+        if let Verdict::Accepted { resolved, .. } = &verdict {
+            let resolved = resolved.clone();
+            users.extend(table.record(&resolved, verdict.clone(), look, interval));
+        }
+        users.extend(table.record(reference, verdict, look, interval));
+        users
     }
 }
 

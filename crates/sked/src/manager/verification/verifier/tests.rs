@@ -282,3 +282,28 @@ async fn without_a_policy_nothing_is_known_and_the_reason_is() {
     };
     timeout(Duration::from_secs(10), told).await.unwrap();
 }
+
+#[tokio::test]
+async fn who_names_a_digest_hears_of_what_was_found_by_its_tag() {
+    let world = World::new().await;
+    let pinned = world.push("1", "one");
+    std::fs::remove_file(world.path("policy.yaml")).unwrap();
+    let (verifier, _stopper) = world.verifier();
+    let (by_tag, by_digest) = (world.asks("1"), schedext(&pinned));
+    verifier.known(&by_tag);
+    verifier.known(&by_digest);
+    let verdict = Verdict::Accepted {
+        resolved: pinned,
+        signer: "somebody".to_owned(),
+        policy: "p".to_owned(),
+        at: Timestamp::UNIX_EPOCH,
+    };
+    let now = Instant::now();
+    let look = Look {
+        policy: "p",
+        began: now,
+        ended: now,
+    };
+    let users = verifier.store(&by_tag.spec.sched, verdict, &look, 0);
+    assert_eq!(users, [part::key(&by_tag), part::key(&by_digest)].into());
+}
