@@ -22,8 +22,12 @@ pub(super) async fn digest_of(
 }
 
 /// Whether the policy accepts an image.
-pub(super) async fn judge(registry: &impl Registry, policy: &Policy, image: &PinnedRef) -> Verdict {
-    let now = Timestamp::now();
+pub(super) async fn judge(
+    registry: &impl Registry,
+    policy: &Policy,
+    image: &PinnedRef,
+    now: Timestamp,
+) -> Verdict {
     match verify(registry, policy, image, now).await {
         Ok(verified) => Verdict::Accepted {
             resolved: verified.image().to_string(),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use schedkit_core::ImageRef;
 use schedkit_image::registry::Credentials;
 use schedkit_image::trust::Policy;
@@ -52,6 +53,13 @@ pub(crate) struct Verifier {
     state: Mutex<State>,
     /// Wakes each lane.
     wanted: [Notify; 2],
+}
+
+/// What a SchedExt asks about.
+struct Wish {
+    references: BTreeSet<String>,
+    /// A request to look at its tags again.
+    refresh: Option<String>,
 }
 
 struct State {
@@ -113,23 +121,28 @@ impl Verifier {
         thread.spawn(work).map(drop)
     }
 
-    /// What is known of the images of a SchedExt.
-    pub(crate) fn known(&self, asked: &Arc<SchedExt>) -> Known {
+    /// From now on the verifier looks at what is missing of a SchedExt's images.
+    pub(crate) fn want(&self, asked: &SchedExt) {
+        let Wish {
+            references,
+            refresh,
+        } = self.wish(asked);
         let key = part::key(asked);
-        let status = asked.status.as_ref();
-        let handled = status.and_then(|status| status.handled_request.as_deref());
-        let refresh = pending_refresh(asked, handled);
-        let follows_tags = self.settings.resolve_interval.is_some();
-        let tells_tags = has_refused_refresh(asked);
-        let references = references(asked, refresh.is_some() || follows_tags || tells_tags);
         let mut state = self.state();
         let now = Instant::now();
-        let looks = state
-            .table
-            .want(&key, references.clone(), refresh.as_deref(), now);
-        if looks {
+        if state.table.want(&key, references, refresh.as_deref(), now) {
             self.wake();
         }
+    }
+
+    /// What is known of the images of a SchedExt.
+    pub(crate) fn known(&self, asked: &Arc<SchedExt>) -> Known {
+        let Wish {
+            references,
+            refresh,
+        } = self.wish(asked);
+        let key = part::key(asked);
+        let state = self.state();
         let table = &state.table;
         Known {
             asked: Arc::clone(asked),
@@ -137,10 +150,22 @@ impl Verifier {
                 .verdicts(&references, state.policy.fingerprint())
                 .collect(),
             is_refreshed: refresh.is_some() && table.is_refreshed(&key, images(asked).into_iter()),
-            tells_tags,
+            tells_tags: has_refused_refresh(asked),
             policy: state.policy.clone(),
-            follows_tags,
+            follows_tags: self.settings.resolve_interval.is_some(),
             enforces: self.settings.enforces,
+        }
+    }
+
+    fn wish(&self, asked: &SchedExt) -> Wish {
+        let status = asked.status.as_ref();
+        let handled = status.and_then(|status| status.handled_request.as_deref());
+        let refresh = pending_refresh(asked, handled);
+        let follows_tags = self.settings.resolve_interval.is_some();
+        let looks_again = refresh.is_some() || follows_tags || has_refused_refresh(asked);
+        Wish {
+            references: references(asked, looks_again),
+            refresh,
         }
     }
 
@@ -264,7 +289,7 @@ impl Verifier {
             .accepted(&pinned.to_string(), &fingerprint, Instant::now());
         match known {
             Some(verdict) => verdict,
-            None => read::judge(&client, policy, &pinned).await,
+            None => read::judge(&client, policy, &pinned, Timestamp::now()).await,
         }
     }
 

@@ -182,6 +182,7 @@ fn schedext(sched: &str) -> Arc<SchedExt> {
 }
 
 async fn verdict(verifier: &Verifier, asked: &Arc<SchedExt>) -> Verdict {
+    verifier.want(asked);
     for _ in 0..300 {
         let known = verifier.known(asked);
         if let Some(verdict) = known.verdicts.get(&asked.spec.sched) {
@@ -269,6 +270,7 @@ async fn without_a_policy_nothing_is_known_and_the_reason_is() {
     remove(&world.path("policy.yaml"));
     let (verifier, _stopper) = world.verifier();
     let asked = world.asks("1");
+    verifier.want(&asked);
     let told = async {
         loop {
             let known = verifier.known(&asked);
@@ -290,8 +292,8 @@ async fn who_names_a_digest_hears_of_what_was_found_by_its_tag() {
     std::fs::remove_file(world.path("policy.yaml")).unwrap();
     let (verifier, _stopper) = world.verifier();
     let (by_tag, by_digest) = (world.asks("1"), schedext(&pinned));
-    verifier.known(&by_tag);
-    verifier.known(&by_digest);
+    verifier.want(&by_tag);
+    verifier.want(&by_digest);
     let verdict = Verdict::Accepted {
         resolved: pinned,
         signer: "somebody".to_owned(),
