@@ -9,6 +9,7 @@
 //! ```
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use schedkit_core::sanitize;
 use sked_api::{GoodRevision, Reason, RejectedRevision, RolloutPhase};
 
 use super::evidence::Failure;
@@ -18,6 +19,9 @@ use super::running::{still_running, written};
 use super::templates::{is_rejected, is_taken_off};
 use super::view::View;
 use crate::verification::{Standing, images, images_in};
+
+/// `status.rejected.message` has at most 8192 characters, and refusals list signatures.
+const LONGEST_REASON: usize = 1000;
 
 /// Takes off the nodes what the policy refuses. Nothing is taken off before it is known what follows.
 /// Returns whether the record says so now.
@@ -33,6 +37,7 @@ pub(super) fn enforce(view: &View<'_>, record: &mut Record) -> bool {
     let Standing::Refused(why) = verification.standing(runs.iter().map(String::as_str)) else {
         return false;
     };
+    let why = sanitize::shortened(&why, LONGEST_REASON);
     let has_failed = is_rejected(view.schedext) && !is_taken_off(view.schedext);
     match (
         verification.standing(images(view.schedext)),

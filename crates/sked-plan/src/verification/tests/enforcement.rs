@@ -76,10 +76,13 @@ fn a_signature_that_is_refused_is_refused_although_the_policy_is_the_same() {
     let mut world = with_v1();
     world.complete();
     world.enforces = true;
-    world.says(&digest('1'), refused());
+    // Of many signatures: the API server limits the text.
+    world.says(&digest('1'), Verdict::Refused("no ".repeat(5000)));
     world.round();
     assert!(world.is("False", Reason::PolicyViolated));
     assert!(!world.message().contains("changed"), "{}", world.message());
+    let rejected = world.status().rejected.clone().unwrap();
+    assert!(rejected.message.len() < 8192);
     world.settle();
     assert!(world.daemonsets.is_empty());
 }
