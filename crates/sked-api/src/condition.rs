@@ -261,8 +261,8 @@ impl Reason {
             Self::ContainerError => "A node could not start the scheduler's container.",
             Self::PodFailed => "A node rejected or evicted the pod.",
             Self::PolicyViolated => {
-                "An image that runs was accepted by an earlier trust policy and is refused by the one \
-                 of now. With --enforce-running it is taken off the nodes, else it goes on."
+                "An image that runs was accepted before, and the trust policy refuses it by now. With \
+                 --enforce-running it is taken off the nodes, else it goes on."
             }
             Self::PolicyNotEnforced => {
                 "An admission policy of sked's does not restrict sked's own account: it is missing, \
@@ -281,8 +281,8 @@ impl Reason {
                  (yet). Only a manager with `--read-images` reports it; the node is not excluded."
             }
             Self::CannotVerify => {
-                "A registry cannot be read, so nobody can tell whether an image is signed. What runs \
-                 goes on; sked tries again."
+                "A registry cannot be read, or has lost a signature that was accepted, so nobody can \
+                 tell whether an image is signed. What runs goes on; sked tries again."
             }
             Self::PolicyUnreadable => {
                 "The trust policy cannot be read. The last one that could goes on deciding; without \

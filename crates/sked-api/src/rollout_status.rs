@@ -120,6 +120,9 @@ pub struct GoodRevision {
     /// Whether the manager had verified its images, and names them by digest.
     #[serde(default, skip_serializing_if = "is_false")]
     pub verified: bool,
+    /// The fingerprint of the trust policy that accepted its images last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
     /// The fields of the spec that make the revision.
     #[schemars(schema_with = "any_object")]
     pub spec: Map<String, Value>,

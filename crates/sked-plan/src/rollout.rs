@@ -20,12 +20,14 @@
 pub(crate) mod advance;
 mod begin;
 mod canary;
+mod enforce;
 mod evidence;
 mod fail;
 pub(crate) mod good;
 mod quarantine;
 mod record;
 pub mod requests;
+pub(crate) mod running;
 pub mod settings;
 pub(crate) mod soak;
 mod templates;

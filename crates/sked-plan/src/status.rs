@@ -82,7 +82,8 @@ fn with_known_names(
     let schedext = &observed.schedext;
     let placed = placed_pods::placed(observed);
     let now = whole_seconds(observed.now);
-    let (record, hold) = advance(observed, &placed, plan, now);
+    let (mut record, hold) = advance(observed, &placed, plan, now);
+    record.keep_unverified(schedext, observed.stored());
     let mut issues = collect::issues(observed, &placed, plan, outcome);
     let verification = Section::of(observed);
     issues.extend(verification.issue());

@@ -21,10 +21,12 @@ mod known;
 mod recorded;
 mod runnable;
 
+pub(crate) use image::images_in;
 pub use image::{images, is_pinned};
 pub(crate) use judge::{Judged, judge};
+pub(crate) use known::Standing;
 pub use known::{Known, PolicyState, Verdict, Verification};
-pub use recorded::{as_recorded, references, unaccepted, was_on};
+pub use recorded::{as_recorded, assume_accepted, references, unaccepted, was_on};
 pub use runnable::{runnable, what_runs};
 
 #[cfg(test)]

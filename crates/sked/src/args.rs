@@ -169,7 +169,7 @@ pub(crate) struct ManagerArgs {
     #[arg(long, value_name = "DURATION", requires = "trust_policy", value_parser = resolve_interval)]
     pub(crate) resolve_interval: Option<Duration>,
 
-    /// Take off the nodes what the trust policy refuses after it has changed.
+    /// Take off the nodes what the trust policy does not accept any more.
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set, requires_if("true", "trust_policy"))]
     pub(crate) enforce_running: bool,
 

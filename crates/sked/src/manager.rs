@@ -349,6 +349,7 @@ impl Shared {
             queue: Arc::clone(&self.queue),
             metrics: Arc::clone(&self.metrics),
             unenforced,
+            verifying: self.verifying.clone(),
             namespace: args.watch_namespaces.first().cloned(),
         }
     }

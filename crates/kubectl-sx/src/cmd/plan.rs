@@ -2,15 +2,17 @@
 //! cluster. Nothing is written.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use kube::api::{Api, ApiResource, DynamicObject};
 use sked::snapshot::Snapshot;
 use sked::snapshot::simulate::{Settled, SimulatedWrite};
+use sked_api::SchedExt;
 use sked_plan::ObjectKey;
 use sked_plan::fingerprint::differences;
 use sked_plan::part::key;
 use sked_plan::plan::PlanStep;
-use sked_plan::verification::{unaccepted, was_on};
+use sked_plan::verification::{images, unaccepted, was_on};
 
 use crate::cluster::{Cluster, notes};
 use crate::error::Error;
@@ -64,24 +66,38 @@ pub(super) async fn plan(
         nodes: owner_changes(&before, &owners(&snapshot)),
         notes: notes(&snapshot)
             .into_iter()
-            .chain(unverified(&snapshot, &keys))
+            .chain(unverified(&snapshot.schedexts(), &changes))
             .collect(),
     };
     printer.print(&view)?;
     Ok(Exit::Ok)
 }
 
-/// What sked would look at before it writes anything.
-fn unverified(snapshot: &Snapshot, keys: &[ObjectKey]) -> Vec<String> {
-    let all = snapshot.schedexts();
-    let asked = all
-        .iter()
-        .filter(|one| keys.contains(&key(one)) && was_on(one));
-    let waiting = asked.filter_map(|one| {
-        let images = unaccepted(one);
+/// What sked would look at before it writes anything. Of a new SchedExt only those of others tell
+/// whether it would.
+fn unverified(all: &[Arc<SchedExt>], changes: &[(ObjectKey, Change)]) -> Vec<String> {
+    let has_policy = all.iter().any(|one| was_on(one));
+    let change = |one: &SchedExt| {
+        let mut changes = changes.iter();
+        changes
+            .find(|(changed, _)| *changed == key(one))
+            .map(|(_, change)| *change)
+    };
+    let waiting = all.iter().filter_map(|one| {
+        let (images, then) = match change(one)? {
+            Change::New if has_policy => (
+                images(one).into_iter().map(str::to_owned).collect(),
+                "until the trust policy accepts it, nothing is written, and then its digest",
+            ),
+            _ if was_on(one) => (
+                unaccepted(one),
+                "until the trust policy accepts it, what runs goes on",
+            ),
+            _ => return None,
+        };
         (!images.is_empty()).then(|| {
             format!(
-                "{}: the manager verifies {} first; until the trust policy accepts it, what runs goes on",
+                "{}: the manager verifies {} first; {then}",
                 key(one),
                 images.join(", ")
             )
@@ -117,4 +133,34 @@ async fn live(cluster: &Cluster, namespace: &str, name: &str) -> Option<serde_js
         Api::namespaced_with(cluster.client.clone(), namespace, &resource);
     let live = api.get(name).await.ok()?;
     serde_json::to_value(live).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn schedext(name: &str, status: &Value) -> Arc<SchedExt> {
+        let object = json!({"apiVersion": "sked.schedkit.io/v1", "kind": "SchedExt",
+            "metadata": {"name": name, "namespace": "b"}, "spec": {"sched": "r.example/x:1"},
+            "status": status});
+        Arc::new(serde_json::from_value(object).unwrap())
+    }
+
+    #[test]
+    fn a_new_schedext_is_verified_where_others_are() {
+        let new = schedext("new", &json!({"verification": "not verified"}));
+        let changes = [(key(&new), Change::New)];
+        for (of_others, notes) in [("verified", 1), ("not verified", 0)] {
+            let other = schedext("other", &json!({"verification": of_others}));
+            let found = unverified(&[Arc::clone(&new), other], &changes);
+            assert_eq!(found.len(), notes, "{of_others}: {found:?}");
+            assert!(
+                found
+                    .iter()
+                    .all(|note| note.contains("verifies r.example/x:1 first"))
+            );
+        }
+    }
 }

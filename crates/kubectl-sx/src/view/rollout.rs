@@ -42,7 +42,7 @@ fn not_accepted(schedext: &SchedExt) -> RolloutView {
         revision: revision(schedext),
         phase: None,
         state: match status.verification {
-            Some(VerificationState::Refused) => RolloutState::Failed,
+            Some(VerificationState::Refused | VerificationState::Violated) => RolloutState::Failed,
             _ => RolloutState::Waiting,
         },
         message: message.unwrap_or_else(|| "its images are being verified".to_owned()),
@@ -137,6 +137,8 @@ mod tests {
             "{}",
             refused.message
         );
+        let violated = view(&schedext("r.example/x:2", "policy violated"));
+        assert_eq!(violated.state, RolloutState::Failed);
         let unknown = view(&schedext("r.example/x:2", "unknown"));
         assert_eq!(unknown.state, RolloutState::Waiting);
         // The revision is that of the digest, as the manager records it.

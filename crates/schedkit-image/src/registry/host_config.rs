@@ -135,6 +135,12 @@ impl Hosts {
         self.0.keys()
     }
 
+    /// Every host that the configuration leads to: those that have one, and their mirrors.
+    pub fn with_mirrors(&self) -> impl Iterator<Item = &RegistryHost> {
+        let mirrors = self.0.values().flat_map(|config| &config.mirrors);
+        self.names().chain(mirrors.map(|mirror| &mirror.host))
+    }
+
     /// The configuration of a host, under this name or with its default port added or left out:
     /// `upstream = "never"` for `a.b` must hold for `a.b:443`, too.
     pub(super) fn get(&self, host: &RegistryHost) -> Option<&HostConfig> {
@@ -241,6 +247,8 @@ mod tests {
         let mirrors = &hosts.get(&"a.b".parse().unwrap()).unwrap().mirrors;
         assert_eq!(mirrors[0].prefix.as_deref(), Some("e/f"));
         assert_eq!(mirrors[1].host.as_str(), "[::1]:5000");
+        let all: Vec<_> = hosts.with_mirrors().map(RegistryHost::as_str).collect();
+        assert_eq!(all, ["a.b", "registry.lab:5000", "c.d:1", "[::1]:5000"]);
         for (url, found) in [
             ("http://registry.lab:5000/v2/", true),
             ("http://registry.lab/v2/", false),

@@ -13,9 +13,21 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use schedkit_core::RegistryHost;
 
+use super::host_name::configured_name;
+
+/// Of a host that is named without one.
+const DEFAULT_PORTS: [u16; 2] = [443, 80];
+
 /// Default: everywhere.
 #[derive(Debug, Clone, Default)]
-pub struct Reach(Option<Arc<BTreeSet<String>>>);
+pub struct Reach(Option<Arc<BTreeSet<(String, u16)>>>);
+
+/// The addresses that a host may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Addresses {
+    Any,
+    Public,
+}
 
 /// The reason not to connect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,51 +37,57 @@ pub struct NotPublic {
 }
 
 impl Reach {
-    /// Public addresses, and these hosts wherever they are.
+    /// Public addresses, and these hosts wherever they are, each on its port only.
     pub fn public_and<'a>(named: impl IntoIterator<Item = &'a RegistryHost>) -> Self {
-        let named = named.into_iter();
-        let named = named.map(|host| without_port(host.as_str()).to_ascii_lowercase());
+        let named = named.into_iter().flat_map(|host| {
+            let (name, port) = split_port(host.as_str());
+            let ports = DEFAULT_PORTS.into_iter();
+            let ports = ports.filter(move |_| port.is_none()).chain(port);
+            ports.map(move |port| (configured_name(name).to_ascii_lowercase(), port))
+        });
         Self(Some(Arc::new(named.collect())))
     }
 
-    /// For an address in a URL, which is not resolved.
-    pub(super) fn check(&self, url: &Url) -> Result<(), NotPublic> {
+    /// Which addresses the host of a URL may have. An address in a URL is not resolved, so it is
+    /// checked here.
+    pub(super) fn of(&self, url: &Url) -> Result<Addresses, NotPublic> {
+        let Some(named) = &self.0 else {
+            return Ok(Addresses::Any);
+        };
         let host = url.host_str().unwrap_or_default();
+        let name = configured_name(host.trim_end_matches('.')).to_ascii_lowercase();
+        let port = url.port_or_known_default().unwrap_or_default();
+        if named.contains(&(name, port)) {
+            return Ok(Addresses::Any);
+        }
         let address = host.trim_start_matches('[').trim_end_matches(']');
         match address.parse::<IpAddr>() {
-            Ok(address) if !is_public(address) && !self.allows_any(host) => Err(NotPublic {
+            Ok(address) if !is_public(address) => Err(NotPublic {
                 host: host.to_owned(),
             }),
-            _ => Ok(()),
+            _ => Ok(Addresses::Public),
         }
-    }
-
-    /// `None` where nothing is restricted.
-    pub(super) fn resolver(&self) -> Option<Arc<dyn Resolve>> {
-        self.0.as_ref()?;
-        Some(Arc::new(PublicOnly(self.clone())))
-    }
-
-    fn allows_any(&self, host: &str) -> bool {
-        let Some(named) = &self.0 else {
-            return true;
-        };
-        named.contains(&host.trim_end_matches('.').to_ascii_lowercase())
     }
 }
 
-struct PublicOnly(Reach);
+impl Addresses {
+    /// For names; `None` where nothing is restricted.
+    pub(super) fn resolver(self) -> Option<Arc<dyn Resolve>> {
+        match self {
+            Self::Any => None,
+            Self::Public => Some(Arc::new(PublicOnly)),
+        }
+    }
+}
+
+struct PublicOnly;
 
 impl Resolve for PublicOnly {
     fn resolve(&self, name: Name) -> Resolving {
-        let reach = self.0.clone();
         Box::pin(async move {
             let host = name.as_str();
             let found = tokio::net::lookup_host((host, 0)).await?;
-            let allows_any = reach.allows_any(host);
-            let found: Vec<SocketAddr> = found
-                .filter(|address| allows_any || is_public(address.ip()))
-                .collect();
+            let found: Vec<SocketAddr> = found.filter(|address| is_public(address.ip())).collect();
             if found.is_empty() {
                 let host = host.to_owned();
                 let error: Box<dyn Error + Send + Sync> = Box::new(NotPublic { host });
@@ -93,10 +111,12 @@ pub(super) fn refused(error: &(dyn Error + 'static)) -> Option<NotPublic> {
     None
 }
 
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
+/// An IPv6 address is in brackets, so what is behind its last colon is no number.
+fn split_port(host: &str) -> (&str, Option<u16>) {
+    let split = host.rsplit_once(':');
+    match split.and_then(|(name, port)| Some((name, port.parse().ok()?))) {
+        Some((name, port)) => (name, Some(port)),
+        None => (host, None),
     }
 }
 
@@ -209,16 +229,24 @@ mod tests {
         }
     }
 
+    fn named(hosts: &[&str]) -> Reach {
+        let hosts: Vec<RegistryHost> = hosts.iter().map(|host| host.parse().unwrap()).collect();
+        Reach::public_and(&hosts)
+    }
+
     #[test]
     fn an_address_in_a_url_is_checked_unless_it_is_named() {
-        let named: RegistryHost = "10.77.0.1:5000".parse().unwrap();
-        let reach = Reach::public_and([&named]);
-        let check = |url: &str| reach.check(&Url::parse(url).unwrap()).is_ok();
+        let reach = named(&["10.77.0.1:5000", "[fd00::1]:5000"]);
+        let check = |url: &str| reach.of(&Url::parse(url).unwrap()).is_ok();
         assert!(check("https://10.77.0.1:5000/v2/"));
+        assert!(check("https://[fd00::1]:5000/v2/"));
         assert!(check("https://1.1.1.1/v2/"));
         assert!(check("https://r.example/v2/"));
         for url in [
             "https://10.77.0.2:5000/v2/",
+            "https://10.77.0.1/v2/",
+            "http://10.77.0.1:22/",
+            "https://[fd00::1]:6443/",
             "http://127.0.0.1/",
             "http://2130706433/",
             "http://0x7f.1/",
@@ -227,22 +255,33 @@ mod tests {
         ] {
             assert!(!check(url), "{url}");
         }
-        let anywhere = Reach::default();
-        assert!(
-            anywhere
-                .check(&Url::parse("http://127.0.0.1/").unwrap())
-                .is_ok()
-        );
+        let loopback = Url::parse("http://127.0.0.1/").unwrap();
+        assert_eq!(Reach::default().of(&loopback), Ok(Addresses::Any));
+    }
+
+    #[test]
+    fn a_host_is_named_with_its_port() {
+        let reach = named(&["r.example:5000", "s.example", "docker.io"]);
+        for (url, addresses) in [
+            ("http://r.example:5000/v2/", Addresses::Any),
+            ("http://r.example.:5000/v2/", Addresses::Any),
+            ("https://r.example/v2/", Addresses::Public),
+            ("https://r.example:6443/", Addresses::Public),
+            ("https://s.example/v2/", Addresses::Any),
+            ("http://s.example/v2/", Addresses::Any),
+            ("https://s.example:10250/", Addresses::Public),
+            ("https://registry-1.docker.io/v2/", Addresses::Any),
+        ] {
+            let found = reach.of(&Url::parse(url).unwrap());
+            assert_eq!(found, Ok(addresses), "{url}");
+        }
     }
 
     #[tokio::test]
     async fn a_name_that_leads_to_this_machine_is_refused_unless_it_is_named() {
-        let resolve = async |reach: Reach| {
-            let resolver = reach.resolver().unwrap();
-            resolver.resolve("localhost".parse().unwrap()).await.is_ok()
-        };
-        assert!(!resolve(Reach::public_and([])).await);
-        let named: RegistryHost = "localhost:5000".parse().unwrap();
-        assert!(resolve(Reach::public_and([&named])).await);
+        let resolver = Addresses::Public.resolver().unwrap();
+        let found = resolver.resolve("localhost".parse().unwrap()).await;
+        assert!(found.is_err());
+        assert!(Addresses::Any.resolver().is_none());
     }
 }

@@ -18,7 +18,7 @@ use super::host_config::{HostConfig, Security};
 use super::host_name::configured_name;
 use super::limits::Limits;
 use super::problem::{Problem, SetupError};
-use super::reach::{self, Reach};
+use super::reach::{self, Addresses, Reach};
 use crate::secret::Secret;
 
 /// HTTP proxies, as the environment of a program names them.
@@ -36,10 +36,10 @@ pub struct Proxies {
 pub(super) struct Transports {
     proxies: Proxies,
     reach: Reach,
-    built: Mutex<BTreeMap<TransportKind, reqwest::Client>>,
+    built: Mutex<BTreeMap<(TransportKind, Addresses), reqwest::Client>>,
 }
 
-/// Hosts with the same kind share an HTTP client.
+/// Hosts with the same kind, and the same addresses that they may have, share an HTTP client.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum TransportKind {
     Plain,
@@ -79,18 +79,24 @@ impl Transports {
         config: Option<&HostConfig>,
         limits: &Limits,
     ) -> Result<reqwest::Client, Problem> {
-        self.reach.check(url).map_err(Problem::NotPublic)?;
-        let kind = TransportKind::of(url, config);
+        let addresses = self.reach.of(url).map_err(Problem::NotPublic)?;
+        let key = (TransportKind::of(url, config), addresses);
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = built.get(&kind) {
+        if let Some(client) = built.get(&key) {
             return Ok(client.clone());
         }
-        let client = self.build(&kind, limits).map_err(Problem::Setup)?;
-        built.insert(kind, client.clone());
+        let client = self.build(&key.0, addresses, limits);
+        let client = client.map_err(Problem::Setup)?;
+        built.insert(key, client.clone());
         Ok(client)
     }
 
-    fn build(&self, kind: &TransportKind, limits: &Limits) -> Result<reqwest::Client, SetupError> {
+    fn build(
+        &self,
+        kind: &TransportKind,
+        addresses: Addresses,
+        limits: &Limits,
+    ) -> Result<reqwest::Client, SetupError> {
         let tls = match kind {
             TransportKind::Plain => tls::none()?,
             TransportKind::Verified => tls::verified(tls::system_roots()?)?,
@@ -112,7 +118,7 @@ impl Transports {
             .no_deflate()
             .no_zstd()
             .no_proxy();
-        if let Some(resolver) = self.reach.resolver() {
+        if let Some(resolver) = addresses.resolver() {
             builder = builder.dns_resolver(resolver);
         }
         for proxy in self.proxies.to_reqwest()? {

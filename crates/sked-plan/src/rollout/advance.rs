@@ -1,13 +1,13 @@
 //! Computes the next record of a roll-out from what is observed: one step each time.
 
 use jiff::{SignedDuration, Timestamp};
-use sked_api::{Reason, RolloutPhase, RolloutStatus};
+use sked_api::{RolloutPhase, RolloutStatus};
 
 use super::begin::{begin, hold};
-use super::evidence::Failure;
+use super::enforce::enforce;
 use super::record::Record;
 use super::requests::{self, Allowed};
-use super::templates::{Stable, Templates, is_taken_off};
+use super::templates::{Stable, Templates};
 use super::view::View;
 use super::{canary, evidence, fail, soak, watch};
 use crate::observed::Observed;
@@ -39,15 +39,8 @@ pub(crate) fn advance(
     let templates = Templates::new(&observed.schedext, is_deployed);
     let mut view = View::new(observed, &templates, placed, plan);
     view.now = now;
-    if let Some(message) = observed.verification.enforced(&observed.schedext)
-        && !is_taken_off(&observed.schedext)
-    {
-        let failure = Failure {
-            node: "".into(),
-            reason: Reason::PolicyViolated.as_str().to_owned(),
-            message,
-        };
-        fail::take_off(&view, &mut record, &failure);
+    record.note_policy(&observed.verification);
+    if enforce(&view, &mut record) {
         return (record, None);
     }
     let allowed = requests::handle(&view, &mut record);
@@ -127,8 +120,7 @@ fn step_rolling(view: &View<'_>, record: &mut Record, began: &RolloutStatus) {
     }
     let has_all = view.has_claims() && view.nodes() > 0 && !view.has_canary_claims();
     if has_all && view.is_stable_done(view.settings.soak) {
-        let verified = view.observed.verification.is_on();
-        record.complete(view.schedext, verified, view.now);
+        record.complete(view.schedext, &view.observed.verification, view.now);
     }
 }
 

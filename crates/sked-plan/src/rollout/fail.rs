@@ -10,6 +10,7 @@ use super::record::Record;
 use super::templates::Stable;
 use super::view::View;
 use crate::revision::{revision, selection};
+use crate::verification::{Standing, images_in};
 
 /// The most nodes that a status names as quarantined. Beyond that the one that failed longest ago is
 /// released: the recent ones decide whether the revision fails.
@@ -63,44 +64,32 @@ pub(super) fn once_complete(
     }
 }
 
-/// The nodes go back. Without a revision to go back to they keep what they have, except for the
+/// The nodes go back, to no revision that the trust policy refuses. Without one to go back to they keep what they have, except for the
 /// canary: the others have not got the new revision.
 pub(super) fn reject(view: &View<'_>, record: &mut Record, failure: &Failure) {
     let is_target = |good: &GoodRevision| is_of(good, view.schedext);
     let was_good = record.last_good.as_deref().is_some_and(is_target);
-    let back_to = match was_good {
-        true => record.previous_good.as_ref(),
-        false => record.last_good.as_ref(),
+    let may_run = |good: &Option<Box<GoodRevision>>| {
+        let good = good.as_deref().filter(|good| !is_target(good));
+        good.is_some_and(|good| !is_refused(view, good))
     };
     let is_canary = record.phase() == Some(RolloutPhase::Canary);
-    if back_to.is_none() && !is_canary {
-        return freeze(view, record, failure);
+    match (may_run(&record.last_good), may_run(&record.previous_good)) {
+        (true, _) => {}
+        (false, true) => record.swap_goods(),
+        (false, false) if is_canary => {}
+        (false, false) => return freeze(view, record, failure),
     }
     if was_good {
-        record.last_good = record.previous_good.take();
+        for good in [&mut record.last_good, &mut record.previous_good] {
+            good.take_if(|good| is_target(good));
+        }
     }
     remember(view, record, failure);
     let canaries = match view.templates.stable() {
         // Those of a first version have no other scheduler to wait for.
         Stable::Absent => Vec::new(),
         Stable::Held(_) | Stable::Spec(_) => record.take_canaries(),
-    };
-    record.enter(view.schedext, RolloutPhase::RolledBack, canaries, view.now);
-}
-
-/// The trust policy refuses what runs: the nodes go back to a good revision that it accepts, and
-/// without one to the kernel's own scheduler.
-pub(super) fn take_off(view: &View<'_>, record: &mut Record, failure: &Failure) {
-    let goods = [record.last_good.take(), record.previous_good.take()];
-    let mut goods = goods.into_iter().flatten();
-    let is_usable = |good: &GoodRevision| {
-        !is_of(good, view.schedext) && view.observed.verification.accepts(&good.spec)
-    };
-    record.last_good = goods.find(|good| is_usable(good));
-    remember(view, record, failure);
-    let canaries = match record.last_good {
-        Some(_) => record.take_canaries(),
-        None => Vec::new(),
     };
     record.enter(view.schedext, RolloutPhase::RolledBack, canaries, view.now);
 }
@@ -112,7 +101,7 @@ fn freeze(view: &View<'_>, record: &mut Record, failure: &Failure) {
     record.enter(view.schedext, RolloutPhase::Failed, canaries, view.now);
 }
 
-fn remember(view: &View<'_>, record: &mut Record, failure: &Failure) {
+pub(super) fn remember(view: &View<'_>, record: &mut Record, failure: &Failure) {
     record.rejected = Some(Box::new(RejectedRevision {
         revision: revision(view.schedext),
         selection: selection(view.schedext),
@@ -162,6 +151,12 @@ fn recently_failed(view: &View<'_>, record: &Record, revision: &str) -> usize {
 fn is_too_many(view: &View<'_>, failed: usize) -> bool {
     let limit = view.budget().min(MAX_QUARANTINED - 1);
     failed > limit && failed >= 2
+}
+
+/// Whether the trust policy refuses its images.
+fn is_refused(view: &View<'_>, good: &GoodRevision) -> bool {
+    let standing = view.observed.verification.standing(images_in(&good.spec));
+    matches!(standing, Standing::Refused(_))
 }
 
 pub(super) fn is_of(good: &GoodRevision, schedext: &SchedExt) -> bool {

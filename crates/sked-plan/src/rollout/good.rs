@@ -159,6 +159,7 @@ mod tests {
             selection: selection(schedext),
             since: Time(jiff::Timestamp::UNIX_EPOCH),
             verified: false,
+            policy: None,
             spec: fields(schedext),
         }
     }

@@ -9,6 +9,7 @@ use sked_api::{
 
 use super::good;
 use crate::revision::{revision, selection};
+use crate::verification::{Verification, images, images_in};
 
 /// The fields of a status by which roll-outs are decided.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +31,33 @@ impl Record {
             rejected: status.rejected.clone(),
             quarantined: status.quarantined.clone(),
             handled_request: status.handled_request.clone(),
+        }
+    }
+
+    /// Notes which good revisions the trust policy accepts as it is now.
+    pub(super) fn note_policy(&mut self, verification: &Verification) {
+        let goods = [&mut self.last_good, &mut self.previous_good].into_iter();
+        for good in goods.flatten() {
+            if let Some(policy) = verification.accepted_by(images_in(&good.spec)) {
+                good.policy = Some(policy);
+            }
+        }
+    }
+
+    /// Good revisions that nobody verified are hidden while there is a policy, so that nothing goes back
+    /// to them, and kept for as long as no other takes their place.
+    pub(crate) fn keep_unverified(&mut self, seen: &SchedExt, stored: &SchedExt) {
+        let goods = |schedext: &SchedExt| {
+            let status = schedext.status.as_ref();
+            status.map_or([None, None], |status| {
+                [status.last_good.clone(), status.previous_good.clone()]
+            })
+        };
+        let kept = [&mut self.last_good, &mut self.previous_good].into_iter();
+        for ((good, seen), stored) in kept.zip(goods(seen)).zip(goods(stored)) {
+            if good.is_none() && seen.is_none() {
+                *good = stored;
+            }
         }
     }
 
@@ -64,17 +92,28 @@ impl Record {
         }
     }
 
+    /// The one before the last good revision takes its place.
+    pub(super) fn swap_goods(&mut self) {
+        std::mem::swap(&mut self.last_good, &mut self.previous_good);
+    }
+
     pub(super) fn phase(&self) -> Option<RolloutPhase> {
         self.rollout.as_ref().map(|rollout| rollout.phase)
     }
 
     /// Every node has what the spec asks for.
-    pub(super) fn complete(&mut self, schedext: &SchedExt, verified: bool, now: Timestamp) {
+    pub(super) fn complete(
+        &mut self,
+        schedext: &SchedExt,
+        verification: &Verification,
+        now: Timestamp,
+    ) {
         let good = GoodRevision {
             revision: revision(schedext),
             selection: selection(schedext),
             since: Time(now),
-            verified,
+            verified: verification.is_on(),
+            policy: verification.accepted_by(images(schedext)),
             spec: good::fields(schedext),
         };
         if let Some(old) = self.last_good.replace(Box::new(good))

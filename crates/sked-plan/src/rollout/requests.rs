@@ -10,6 +10,7 @@ use super::record::Record;
 use super::templates::is_rejected;
 use super::view::View;
 use crate::observed::Observed;
+use crate::verification::{Standing, images};
 
 /// Between a request and why it could not be carried out, in `status.handledRequest`.
 const REFUSED: &str = " - refused: ";
@@ -46,6 +47,14 @@ pub fn pending_refresh(schedext: &SchedExt, handled: Option<&str>) -> Option<Str
     let text = asked(schedext)?;
     let is_refresh = text.parse() == Ok(Request::Refresh);
     (is_refresh && answer(handled, &text).is_none()).then_some(text)
+}
+
+/// Whether the SchedExt still has a request to look at tags again that was refused.
+pub fn has_refused_refresh(schedext: &SchedExt) -> bool {
+    let status = schedext.status.as_ref();
+    let handled = status.and_then(|status| status.handled_request.as_deref());
+    let is_refresh = asked(schedext).is_some_and(|text| text.parse() == Ok(Request::Refresh));
+    is_refresh && refusal(schedext, handled).is_some()
 }
 
 /// Carries out the request that the status does not have as handled.
@@ -117,6 +126,11 @@ fn goes_back(view: &View<'_>, record: &Record) -> bool {
     good.is_some_and(|good| fail::is_of(good, view.schedext))
 }
 
+fn is_refused(view: &View<'_>) -> bool {
+    let standing = view.observed.verification.standing(images(view.schedext));
+    matches!(standing, Standing::Refused(_))
+}
+
 fn may_be_promoted(view: &View<'_>, phase: Option<RolloutPhase>) -> Result<(), String> {
     let why = match hold(view) {
         _ if phase != Some(RolloutPhase::Canary) => "no canary runs",
@@ -168,7 +182,7 @@ fn carry_out(
         },
         // It was answered before, or waits for the registry.
         Request::Refresh => {}
-        Request::Retry if view.observed.verification.enforced(view.schedext).is_some() => {
+        Request::Retry if is_refused(view) => {
             return Err("the trust policy refuses its image".to_owned());
         }
         Request::Retry if is_rejected(view.schedext) => {

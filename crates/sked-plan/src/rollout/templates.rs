@@ -83,7 +83,7 @@ impl<'a> Templates<'a> {
                 Some(RolloutPhase::Failed) => true,
                 // Nobody pauses the way back.
                 Some(RolloutPhase::RolledBack) => false,
-                _ => settings.is_paused,
+                _ => settings.is_paused && !leaves_refused(schedext),
             },
         }
     }
@@ -146,11 +146,22 @@ pub fn last_good(schedext: &SchedExt) -> Option<SchedExt> {
 
 /// Whether the trust policy refuses the revision that the spec asks for, so that it was taken off the
 /// nodes.
-pub(crate) fn is_taken_off(schedext: &SchedExt) -> bool {
+pub(super) fn is_taken_off(schedext: &SchedExt) -> bool {
     let status = schedext.status.as_ref();
     let rejected = status.and_then(|status| status.rejected.as_deref());
     let is_it = |rejected: &RejectedRevision| rejected.reason == Reason::PolicyViolated.as_str();
     is_rejected(schedext) && rejected.is_some_and(is_it)
+}
+
+/// Whether the roll-out replaces a revision that the trust policy refuses: since then nobody pauses it.
+fn leaves_refused(schedext: &SchedExt) -> bool {
+    let rejected = schedext.status.as_ref();
+    let rejected = rejected.and_then(|status| status.rejected.as_deref());
+    let refused = rejected.filter(|one| one.reason == Reason::PolicyViolated.as_str());
+    let record = current(schedext);
+    record
+        .zip(refused)
+        .is_some_and(|(record, refused)| refused.time.0 >= record.since.0)
 }
 
 /// Whether the spec asks for a revision that failed, and not only for other nodes than it failed

@@ -35,6 +35,7 @@ mod tests {
             selection: selection(&schedext),
             since: Time(jiff::Timestamp::UNIX_EPOCH),
             verified: false,
+            policy: None,
             spec: json!({"sched": format!("x:{number}")})
                 .as_object()
                 .unwrap()

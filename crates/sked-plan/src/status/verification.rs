@@ -6,6 +6,7 @@ use sked_api::{Accepted, ConditionType, Reason, SchedExt, VerificationState};
 use super::issue::Issue;
 use crate::observed::Observed;
 use crate::part::parts;
+use crate::rollout::running::running;
 use crate::verification::{Judged, Verification, judge, runnable, unaccepted};
 
 /// What of the status is about verification.
@@ -27,7 +28,7 @@ impl Section {
                 accepted: None,
                 condition: None,
             },
-            Verification::On(known) => Self::judged(&known.asked, judge(known)),
+            Verification::On(known) => Self::judged(&known.asked, judge(known, &running(observed))),
             Verification::Recorded(asked) => Self::recorded(asked),
         }
     }

@@ -14,7 +14,7 @@ pub fn images(schedext: &SchedExt) -> BTreeSet<&str> {
 }
 
 /// The images in the fields of a spec that make a revision.
-pub(super) fn images_in(spec: &Map<String, Value>) -> Vec<&str> {
+pub(crate) fn images_in(spec: &Map<String, Value>) -> Vec<&str> {
     let pools = spec.get("pools").and_then(Value::as_array);
     let pools = pools.into_iter().flatten();
     let pools = pools.filter_map(|pool| pool["sched"].as_str());

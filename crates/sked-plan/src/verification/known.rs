@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
-use serde_json::{Map, Value};
 use sked_api::SchedExt;
 
 use super::image::{images, images_in};
@@ -34,6 +33,9 @@ pub struct Known {
     pub verdicts: BTreeMap<String, Verdict>,
     /// Every tag was resolved since somebody asked for it (`refresh`).
     pub is_refreshed: bool,
+    /// That was refused before, and nobody has asked for anything else since: what the tags name is
+    /// told.
+    pub tells_tags: bool,
     /// A tag that moves is followed.
     pub follows_tags: bool,
     /// What the policy refuses does not go on running.
@@ -85,10 +87,23 @@ pub enum Verdict {
         policy: String,
         at: Timestamp,
     },
-    /// Why, in words.
+    /// What signatures there are do not count, or the policy refuses it whoever signed it: why, in
+    /// words.
     Refused(String),
+    /// Signatures are missing: why, in words.
+    Unsigned(String),
     /// Nobody can tell: why, in words.
     Trouble(String),
+}
+
+/// What the policy says of something that was accepted before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Accepted,
+    /// Why, in words.
+    Refused(String),
+    /// Nobody can tell, or not yet: why, if that is worth telling.
+    Unknown(Option<String>),
 }
 
 impl Verification {
@@ -118,55 +133,95 @@ impl Verification {
         if !known.is_refreshed {
             return None;
         }
-        let failed = images(&known.asked).into_iter().find_map(|image| {
-            let why = match known.verdicts.get(image)? {
-                Verdict::Accepted { .. } => return None,
-                Verdict::Refused(why) | Verdict::Trouble(why) => why,
-            };
-            Some(why.clone())
-        });
+        let mut failed = None;
+        for image in images(&known.asked) {
+            // The policy has changed meanwhile.
+            let verdict = known.verdicts.get(image)?;
+            if let Verdict::Refused(why) | Verdict::Unsigned(why) | Verdict::Trouble(why) = verdict
+            {
+                failed.get_or_insert_with(|| why.clone());
+            }
+        }
         Some(failed.map_or(Ok(()), Err))
     }
 
-    /// Why what runs must be taken off the nodes, if it must.
-    pub(crate) fn enforced(&self, runs: &SchedExt) -> Option<String> {
-        match self {
-            Self::On(known) if known.enforces => images(runs)
-                .into_iter()
-                .find_map(|image| known.refusal(image)),
-            Self::Off | Self::On(_) | Self::Recorded(_) => None,
-        }
+    /// Whether what the policy refuses is taken off the nodes.
+    pub(crate) fn enforces(&self) -> bool {
+        matches!(self, Self::On(known) if known.enforces)
     }
 
-    /// Whether the policy is known to accept every image of these fields of a spec.
-    pub(crate) fn accepts(&self, spec: &Map<String, Value>) -> bool {
+    /// What the policy says of images that were accepted before, by their digests: of all of them.
+    pub(crate) fn standing<'a>(&self, images: impl IntoIterator<Item = &'a str>) -> Standing {
         let Self::On(known) = self else {
-            return true;
+            return Standing::Accepted;
         };
-        images_in(spec)
-            .iter()
-            .all(|image| matches!(known.verdicts.get(*image), Some(Verdict::Accepted { .. })))
+        let mut all = Standing::Accepted;
+        for image in images {
+            match known.standing(image) {
+                Standing::Accepted => {}
+                refused @ Standing::Refused(_) => return refused,
+                unknown @ Standing::Unknown(_) => all = unknown,
+            }
+        }
+        all
+    }
+
+    /// The policy's fingerprint, if it accepts all of these.
+    pub(crate) fn accepted_by<'a>(
+        &self,
+        images: impl IntoIterator<Item = &'a str>,
+    ) -> Option<String> {
+        let Self::On(known) = self else {
+            return None;
+        };
+        let policy = known.policy.fingerprint()?;
+        (self.standing(images) == Standing::Accepted).then(|| policy.to_owned())
     }
 
     /// Whether a DaemonSet would start an image that must be taken off.
     pub(crate) fn forbids(&self, desired: &DaemonSet) -> bool {
-        let Self::On(known) = self else {
-            return false;
-        };
         let pod = desired.spec.as_ref();
         let pod = pod.and_then(|spec| spec.template.spec.as_ref());
-        let mut images = pod.into_iter().flat_map(|pod| &pod.containers);
-        let is_refused = |image: &String| known.refusal(image).is_some();
-        known.enforces && images.any(|one| one.image.as_ref().is_some_and(is_refused))
+        let images = pod.into_iter().flat_map(|pod| &pod.containers);
+        let images = images.filter_map(|one| one.image.as_deref());
+        self.enforces() && matches!(self.standing(images), Standing::Refused(_))
     }
 }
 
 impl Known {
-    /// Why the policy refuses what this reference names.
-    fn refusal(&self, image: &str) -> Option<String> {
-        match self.verdicts.get(image)? {
-            Verdict::Refused(why) => Some(why.clone()),
-            Verdict::Accepted { .. } | Verdict::Trouble(_) => None,
+    /// What the policy says of an image that was accepted before, by its digest. What this very policy
+    /// accepted was signed: if no signature is found any more, its registry has lost it, which says
+    /// nothing about the image.
+    pub(super) fn standing(&self, image: &str) -> Standing {
+        let lost = |why: &str| {
+            format!(
+                "{why}, although this policy has accepted it: its registry has lost the signature"
+            )
+        };
+        match self.verdicts.get(image) {
+            Some(Verdict::Accepted { .. }) => Standing::Accepted,
+            Some(Verdict::Refused(why)) => Standing::Refused(why.clone()),
+            Some(Verdict::Unsigned(why)) if self.has_accepted(image) => {
+                Standing::Unknown(Some(lost(why)))
+            }
+            Some(Verdict::Unsigned(why)) => Standing::Refused(why.clone()),
+            Some(Verdict::Trouble(_)) | None if self.has_accepted(image) => Standing::Accepted,
+            Some(Verdict::Trouble(why)) => Standing::Unknown(Some(why.clone())),
+            None => Standing::Unknown(None),
         }
+    }
+
+    /// Whether the status records that the policy as it is now has accepted an image, by its digest.
+    fn has_accepted(&self, image: &str) -> bool {
+        let (Some(policy), Some(status)) = (self.policy.fingerprint(), &self.asked.status) else {
+            return false;
+        };
+        let mut accepted = status.accepted.iter().flat_map(|accepted| &accepted.images);
+        let goods = [&status.last_good, &status.previous_good].into_iter();
+        let mut goods = goods.flatten();
+        accepted.any(|one| one.resolved == image && one.policy == policy)
+            || goods.any(|good| {
+                good.policy.as_deref() == Some(policy) && images_in(&good.spec).contains(&image)
+            })
     }
 }

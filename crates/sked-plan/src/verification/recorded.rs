@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use sked_api::{SchedExt, VerificationState};
+use sked_api::{Accepted, SchedExt, VerificationState};
 
 use super::image::{images, images_in};
 use super::runnable::what_runs;
+use crate::rollout::good::fields;
 
 /// The verifier is asked about these: what the spec names, and what of it runs. Of images that are
 /// named by a tag and pinned already, only those that are to be looked at again.
@@ -31,19 +32,42 @@ pub fn references(schedext: &SchedExt, looks_again: bool) -> BTreeSet<String> {
         .collect()
 }
 
-/// The images that the spec names and the status has not as accepted: they do not run.
+/// The images because of which the spec does not run: those that the status has not as accepted, and if
+/// it has all of them for another spec, all.
 pub fn unaccepted(schedext: &SchedExt) -> Vec<String> {
     let status = schedext.status.as_ref();
     let accepted = status.and_then(|status| status.accepted.as_ref());
-    let is_known = |image: &&str| {
-        let mut known = accepted.into_iter().flat_map(|accepted| &accepted.images);
-        known.any(|one| one.image == *image)
-    };
-    let asked = images(schedext).into_iter();
-    asked
-        .filter(|image| !is_known(image))
-        .map(str::to_owned)
-        .collect()
+    let mut all = images(schedext);
+    if let Some(accepted) = accepted {
+        if accepted.spec == fields(schedext) {
+            return Vec::new();
+        }
+        let new = new_images(schedext, accepted);
+        all.retain(|image| new.is_empty() || new.contains(image));
+    }
+    all.into_iter().map(str::to_owned).collect()
+}
+
+fn new_images<'a>(schedext: &'a SchedExt, accepted: &Accepted) -> BTreeSet<&'a str> {
+    let is_new = |image: &&str| !accepted.images.iter().any(|one| one.image == **image);
+    images(schedext).into_iter().filter(is_new).collect()
+}
+
+/// Takes a spec for accepted whose images are, as the manager does unless the policy refuses them: for
+/// readers that plan.
+pub fn assume_accepted(schedext: &mut SchedExt) {
+    let spec = fields(schedext);
+    let status = schedext.status.as_ref();
+    let accepted = status.and_then(|status| status.accepted.as_ref());
+    let is_violated = status.and_then(|one| one.verification) == Some(VerificationState::Violated);
+    let has_new = accepted.is_none_or(|accepted| !new_images(schedext, accepted).is_empty());
+    if !is_violated
+        && !has_new
+        && let Some(status) = &mut schedext.status
+        && let Some(accepted) = &mut status.accepted
+    {
+        accepted.spec = spec;
+    }
 }
 
 /// What runs of a SchedExt, as its status has it.

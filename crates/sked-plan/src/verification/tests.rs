@@ -1,10 +1,13 @@
 //! A SchedExt, its DaemonSets and what the verifier says of its images, round by round.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod enforcement;
+mod properties;
+mod refresh;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use proptest::prelude::*;
 use serde_json::{Value, json};
 use sked_api::{Reason, RolloutPhase, SchedExt, SchedExtStatus, VerificationState};
 
@@ -13,6 +16,7 @@ use crate::check::check_plan;
 use crate::fixture;
 use crate::observed::Observed;
 use crate::plan::{Outcome, Plan, PlanStep, plan};
+use crate::rollout::requests::has_refused_refresh;
 use crate::status::status;
 
 /// A reference by digest; each digit is another image.
@@ -29,6 +33,18 @@ fn accepted(digit: char, policy: &str) -> Verdict {
     }
 }
 
+fn refused() -> Verdict {
+    Verdict::Refused("another key".to_owned())
+}
+
+fn unsigned() -> Verdict {
+    Verdict::Unsigned("not signed".to_owned())
+}
+
+fn trouble() -> Verdict {
+    Verdict::Trouble("away".to_owned())
+}
+
 struct World {
     schedext: SchedExt,
     daemonsets: Vec<Value>,
@@ -36,6 +52,7 @@ struct World {
     policy: Option<PolicyState>,
     verdicts: BTreeMap<String, Verdict>,
     is_refreshed: bool,
+    follows_tags: bool,
     enforces: bool,
 }
 
@@ -49,8 +66,20 @@ impl World {
             }),
             verdicts: BTreeMap::new(),
             is_refreshed: false,
+            follows_tags: false,
             enforces: false,
         }
+    }
+
+    fn policy(&mut self, fingerprint: &str) {
+        let fingerprint = fingerprint.to_owned();
+        self.policy = Some(PolicyState::Loaded { fingerprint });
+        self.verdicts.clear();
+    }
+
+    fn asks(&mut self, request: &str) {
+        let request = ("sked.schedkit.io/request".to_owned(), request.to_owned());
+        self.schedext.metadata.annotations = Some([request].into());
     }
 
     fn says(&mut self, image: &str, verdict: Verdict) {
@@ -74,7 +103,8 @@ impl World {
             policy: policy.clone(),
             verdicts: self.verdicts.clone(),
             is_refreshed: self.is_refreshed,
-            follows_tags: false,
+            tells_tags: has_refused_refresh(&self.schedext),
+            follows_tags: self.follows_tags,
             enforces: self.enforces,
         };
         Observed {
@@ -134,6 +164,12 @@ impl World {
         (verified.status.clone(), verified.reason.clone())
     }
 
+    fn message(&self) -> &str {
+        let mut conditions = self.status().conditions.iter();
+        let verified = conditions.find(|one| one.type_ == "Verified");
+        &verified.unwrap().message
+    }
+
     fn is(&self, status: &str, reason: Reason) -> bool {
         self.verified() == (status.to_owned(), reason.as_str().to_owned())
     }
@@ -144,14 +180,57 @@ impl World {
         let status = self.schedext.status.as_mut().unwrap();
         let rollout = status.rollout.as_mut().unwrap();
         rollout.phase = RolloutPhase::Complete;
-        status.last_good = Some(Box::new(sked_api::GoodRevision {
+        let good = sked_api::GoodRevision {
             revision: crate::revision::revision(&runs),
             selection: crate::revision::selection(&runs),
             since: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH),
             verified: self.policy.is_some(),
+            policy: None,
             spec: crate::rollout::good::fields(&runs),
+        };
+        let new = good.revision.clone();
+        let old = status.last_good.replace(Box::new(good));
+        if let Some(old) = old.filter(|old| old.revision != new) {
+            status.previous_good = Some(old);
+        }
+    }
+
+    /// What runs is in this phase.
+    fn enters(&mut self, phase: RolloutPhase) {
+        let runs = what_runs(&self.schedext);
+        let status = self.schedext.status.as_mut().unwrap();
+        let rollout = status.rollout.as_mut().unwrap();
+        rollout.phase = phase;
+        rollout.revision = crate::revision::revision(&runs);
+        rollout.selection = crate::revision::selection(&runs);
+    }
+
+    /// What is being rolled out fails on a node.
+    fn fails(&mut self) {
+        self.enters(RolloutPhase::RolledBack);
+        let runs = what_runs(&self.schedext);
+        let status = self.schedext.status.as_mut().unwrap();
+        let rollout = status.rollout.as_ref().unwrap();
+        status.rejected = Some(Box::new(sked_api::RejectedRevision {
+            revision: crate::revision::revision(&runs),
+            selection: crate::revision::selection(&runs),
+            reason: "Stall".to_owned(),
+            node: "node1".to_owned(),
+            message: "it stalled".to_owned(),
+            time: rollout.since.clone(),
         }));
     }
+}
+
+/// Version 2 is being rolled out, and version 1 is the last good one.
+fn with_v2() -> World {
+    let mut world = with_v1();
+    world.complete();
+    world.says("r.example/x:2", accepted('2', "p1"));
+    world.edit(json!({"sched": "r.example/x:2"}));
+    world.settle();
+    assert_eq!(world.runs(), [digest('2')]);
+    world
 }
 
 fn with_v1() -> World {
@@ -209,49 +288,6 @@ fn a_refused_version_changes_nothing_on_the_nodes() {
 }
 
 #[test]
-fn a_tag_that_moves_is_pinned_until_somebody_asks() {
-    let mut world = with_v1();
-    world.says("r.example/x:1", accepted('2', "p1"));
-    world.settle();
-    assert_eq!(world.runs(), [digest('1')]);
-    let annotations = [("sked.schedkit.io/request".to_owned(), "refresh".to_owned())];
-    world.schedext.metadata.annotations = Some(annotations.into());
-    world.settle();
-    assert_eq!(world.runs(), [digest('1')]);
-    assert_eq!(world.status().handled_request, None);
-    world.is_refreshed = true;
-    world.round();
-    world.is_refreshed = false;
-    world.settle();
-    assert_eq!(world.runs(), [digest('2')]);
-    assert_eq!(world.status().handled_request.as_deref(), Some("refresh"));
-}
-
-#[test]
-fn a_tag_that_moves_to_unsigned_bytes_leaves_what_runs() {
-    let mut world = with_v1();
-    let annotations = [("sked.schedkit.io/request".to_owned(), "refresh".to_owned())];
-    world.schedext.metadata.annotations = Some(annotations.into());
-    world.says("r.example/x:1", Verdict::Refused("not signed".to_owned()));
-    world.is_refreshed = true;
-    world.settle();
-    assert_eq!(world.runs(), [digest('1')]);
-    let handled = world.status().handled_request.clone().unwrap();
-    assert_eq!(handled, "refresh - refused: not signed");
-}
-
-#[test]
-fn without_a_policy_a_refresh_is_answered() {
-    let mut world = World::new(json!({"sched": "r.example/x:1"}));
-    world.policy = None;
-    let annotations = [("sked.schedkit.io/request".to_owned(), "refresh".to_owned())];
-    world.schedext.metadata.annotations = Some(annotations.into());
-    world.settle();
-    let handled = world.status().handled_request.clone().unwrap();
-    assert!(handled.contains("--trust-policy"), "{handled}");
-}
-
-#[test]
 fn a_manager_that_knows_nothing_goes_on_with_what_was_accepted() {
     let mut world = with_v1();
     world.verdicts.clear();
@@ -291,63 +327,37 @@ fn verification_that_is_turned_on_over_a_tag_waits_and_keeps_it() {
 }
 
 #[test]
-fn a_stricter_policy_is_told_and_enforced_only_if_asked() {
-    let mut world = with_v1();
+fn what_failed_before_verification_was_turned_on_is_not_rolled_out_again() {
+    let mut world = World::new(json!({"sched": "r.example/x:1"}));
+    let policy = world.policy.take();
+    world.settle();
     world.complete();
-    world.policy = Some(PolicyState::Loaded {
-        fingerprint: "p2".to_owned(),
-    });
-    world.says(&digest('1'), Verdict::Refused("another key".to_owned()));
+    world.edit(json!({"sched": "r.example/x:2"}));
     world.settle();
-    assert!(world.is("False", Reason::PolicyViolated));
-    assert_eq!(world.runs(), [digest('1')]);
-    let ready = |world: &World| {
-        let mut conditions = world.status().conditions.clone().into_iter();
-        conditions.find(|one| one.type_ == "Ready").unwrap().reason
-    };
-    assert_ne!(ready(&world), "PolicyViolated");
-    world.enforces = true;
+    world.fails();
     world.settle();
-    assert!(world.daemonsets.is_empty(), "{:?}", world.runs());
-    assert_eq!(
-        world.status().rejected.clone().unwrap().reason,
-        "PolicyViolated"
-    );
-    // Nothing brings it back.
-    let annotations = [("sked.schedkit.io/request".to_owned(), "retry".to_owned())];
-    world.schedext.metadata.annotations = Some(annotations.into());
-    world.settle();
-    world.edit(json!({"sched": "r.example/x:1", "args": ["--again"]}));
-    world.settle();
-    assert!(world.daemonsets.is_empty());
-    // Another image does.
-    world.says("r.example/x:3", accepted('3', "p2"));
+    assert_eq!(world.runs(), ["r.example/x:1"]);
+    world.policy = policy;
+    world.says("r.example/x:2", accepted('2', "p1"));
+    for _ in 0..4 {
+        assert_eq!(world.round().steps, vec![]);
+    }
+    assert!(world.is("True", Reason::Verified));
+    let status = world.status();
+    assert_eq!(status.rejected.clone().unwrap().reason, "Stall");
+    assert!(!status.last_good.clone().unwrap().verified);
+    // Nothing goes back to it, and another version is rolled out.
+    assert_eq!(what_runs(&world.schedext).status.unwrap().last_good, None);
+    world.says("r.example/x:3", accepted('3', "p1"));
     world.edit(json!({"sched": "r.example/x:3"}));
     world.settle();
     assert_eq!(world.runs(), [digest('3')]);
 }
 
 #[test]
-fn enforcement_goes_back_to_a_good_revision_that_the_policy_accepts() {
-    let mut world = with_v1();
-    world.complete();
-    world.says("r.example/x:2", accepted('2', "p1"));
-    world.edit(json!({"sched": "r.example/x:2"}));
-    world.settle();
-    assert_eq!(world.runs(), [digest('2')]);
-    world.enforces = true;
-    world.says(&digest('2'), Verdict::Refused("denied".to_owned()));
-    world.says(&digest('1'), accepted('1', "p2"));
-    world.settle();
-    assert_eq!(world.runs(), [digest('1')]);
-}
-
-#[test]
 fn a_policy_that_changes_and_still_accepts_is_recorded() {
     let mut world = with_v1();
-    world.policy = Some(PolicyState::Loaded {
-        fingerprint: "p2".to_owned(),
-    });
+    world.policy("p2");
     world.says(&digest('1'), accepted('1', "p2"));
     world.settle();
     assert!(world.is("True", Reason::Verified));
@@ -395,78 +405,6 @@ fn a_record_without_digests_runs_nothing() {
     let status = world.schedext.status.as_mut().unwrap();
     status.accepted.as_mut().unwrap().images[0].resolved = "r.example/x:1".to_owned();
     assert_eq!(runnable(&world.schedext), None);
-}
-
-#[derive(Clone, Debug)]
-enum Move {
-    Edit(u8),
-    Says(u8, u8),
-    Policy(u8),
-    Enforce(bool),
-    Refreshed(bool),
-    Complete,
-}
-
-fn moves() -> impl Strategy<Value = Vec<Move>> {
-    let one = prop_oneof![
-        (1..4_u8).prop_map(Move::Edit),
-        (1..4_u8, 0..4_u8).prop_map(|(image, verdict)| Move::Says(image, verdict)),
-        (0..3_u8).prop_map(Move::Policy),
-        any::<bool>().prop_map(Move::Enforce),
-        any::<bool>().prop_map(Move::Refreshed),
-        Just(Move::Complete),
-    ];
-    prop::collection::vec(one, 1..24)
-}
-
-proptest! {
-    /// Whatever happens in whatever order: only what was accepted is ever written, and nothing but an
-    /// acceptance or the enforcement changes the nodes.
-    #[test]
-    fn only_accepted_digests_are_written(moves in moves()) {
-        let mut world = World::new(json!({"sched": "r.example/x:1"}));
-        let mut ever = BTreeSet::new();
-        for one in moves {
-            match one {
-                Move::Edit(tag) => world.edit(json!({"sched": format!("r.example/x:{tag}")})),
-                Move::Says(tag, verdict) => {
-                    let digit = char::from(b'0' + tag);
-                    let (tag, by_digest) = (format!("r.example/x:{tag}"), digest(digit));
-                    let verdict = match verdict {
-                        0 => Verdict::Refused("no".to_owned()),
-                        1 => Verdict::Trouble("away".to_owned()),
-                        _ => {
-                            ever.insert(by_digest.clone());
-                            accepted(digit, "p1")
-                        }
-                    };
-                    world.says(&tag, verdict.clone());
-                    world.says(&by_digest, verdict);
-                }
-                Move::Policy(0) => world.policy = Some(PolicyState::Missing { why: "x".to_owned() }),
-                Move::Policy(_) => {
-                    world.policy = Some(PolicyState::Loaded { fingerprint: "p1".to_owned() });
-                }
-                Move::Enforce(enforces) => world.enforces = enforces,
-                Move::Refreshed(refreshed) => world.is_refreshed = refreshed,
-                Move::Complete => {
-                    if world.schedext.status.as_ref().is_some_and(|one| one.rollout.is_some()) {
-                        world.complete();
-                    }
-                }
-            }
-            for _ in 0..2 {
-                let before: Vec<_> = world.runs().into_iter().map(str::to_owned).collect();
-                let plan = world.round();
-                let deletes = plan.steps.iter().any(|step| matches!(step, PlanStep::Delete { .. }));
-                prop_assert!(!deletes || world.enforces);
-                for image in world.runs() {
-                    prop_assert!(ever.contains(image), "{image} was never accepted");
-                }
-                prop_assert!(world.enforces || before.len() <= world.runs().len());
-            }
-        }
-    }
 }
 
 /// For whoever is not the manager: nothing that it wrote is contradicted.

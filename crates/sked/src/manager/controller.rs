@@ -24,7 +24,7 @@ use crate::manager::port_holders::PortHolders;
 use crate::manager::queue::Queue;
 use crate::manager::requeue::GATHER;
 use crate::manager::status_writer::{StatusWriteError, StatusWriter};
-use crate::manager::stores::Stores;
+use crate::manager::stores::{SchedExtEntry, Stores};
 use crate::manager::verification::Verifying;
 use crate::manager::worker;
 use crate::manager::write_error::Retry;
@@ -151,6 +151,7 @@ impl Controller {
     }
 
     async fn reconcile(&self, key: &ObjectKey) -> Result<Next, Error> {
+        self.want_verdicts(key);
         let observed = match self.observe(key) {
             Observation::Gone | Observation::Unclaimed => return Ok(Next::OnChange),
             Observation::Unreadable(unreadable) => {
@@ -186,6 +187,15 @@ impl Controller {
         match failed {
             Some(error) => Err(error),
             None => Ok(next(&observed)),
+        }
+    }
+
+    /// Asks for what an observation will need of its images.
+    fn want_verdicts(&self, key: &ObjectKey) {
+        let seen = self.stores.schedexts.get(key);
+        let asked = seen.as_deref().and_then(SchedExtEntry::schedext);
+        if let Some(asked) = asked.filter(|one| one.metadata.deletion_timestamp.is_none()) {
+            self.verifying.want(asked);
         }
     }
 

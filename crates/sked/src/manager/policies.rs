@@ -17,6 +17,7 @@ use crate::manager::leadership::Leadership;
 use crate::manager::metrics::Metrics;
 use crate::manager::queue::Queue;
 use crate::manager::stores::{Stored, Stores};
+use crate::manager::verification::Verifying;
 use crate::manager::write_error::WriteError;
 use crate::stop::Stop;
 
@@ -25,6 +26,9 @@ const INTERVAL: Duration = Duration::from_secs(600);
 const RETRY: Duration = Duration::from_secs(15);
 /// The name of what is tried and never stored.
 const NAME: &str = "sked-policy-check";
+/// An image that the policy about images accepts, so that another policy must be the one that refuses.
+const BY_DIGEST: &str =
+    "sked-policy-check@sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
 /// The policies that do not restrict this manager, as far as known.
 #[derive(Debug, Default)]
@@ -52,6 +56,8 @@ pub(crate) struct PolicyCheck {
     pub(crate) queue: Arc<Queue>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) unenforced: Arc<Unenforced>,
+    /// With a trust policy, images must be named by digest.
+    pub(crate) verifying: Verifying,
     /// Where it may create DaemonSets, if not everywhere.
     pub(crate) namespace: Option<String>,
 }
@@ -143,8 +149,8 @@ impl PolicyCheck {
         if !unenforced.is_empty() {
             tracing::warn!(
                 policies = ?unenforced,
-                "these admission policies do not restrict this manager's account: apply config/policy, \
-                 or the chart, and keep the names of the accounts"
+                "these admission policies do not restrict this manager's account: apply config/policy \
+                 (sked-images: config/verified), or the chart, and keep the names of the accounts"
             );
         }
         for seen in self.stores.schedexts.all() {
@@ -168,12 +174,23 @@ impl PolicyCheck {
     fn attempts(&self, own_namespace: &str) -> Vec<Attempt> {
         let namespace = self.namespace.as_deref().unwrap_or(own_namespace);
         let daemonsets = format!("/apis/apps/v1/namespaces/{namespace}/daemonsets");
-        let daemonset = attempt(
+        let unowned = attempt(
             "sked-manager-daemonsets",
             Method::POST,
             &daemonsets,
-            &daemonset(),
+            &daemonset(BY_DIGEST, &json!([])),
         );
+        let owner = json!({"apiVersion": "sked.schedkit.io/v1", "kind": "SchedExt", "name": NAME,
+            "uid": NAME, "controller": true});
+        let image = match &self.verifying {
+            Verifying::By(_) => attempt(
+                "sked-images",
+                Method::POST,
+                &daemonsets,
+                &daemonset(NAME, &json!([owner])),
+            ),
+            Verifying::Off | Verifying::AsRecorded => None,
+        };
         let node = self.stores.nodes.all().into_iter().next().and_then(|node| {
             let annotation = json!({"metadata": {"annotations": {NAME: "true"}}});
             let path = format!("/api/v1/nodes/{}", node.name);
@@ -195,22 +212,22 @@ impl PolicyCheck {
                 let status = json!({"status": {"conditions": [condition]}});
                 attempt("sked-manager-pods", Method::PATCH, &path, &status)
             });
-        [daemonset, node, pod].into_iter().flatten().collect()
+        let all = [unowned, image, node, pod];
+        all.into_iter().flatten().collect()
     }
 }
 
-/// Without an owner.
-fn daemonset() -> Value {
+fn daemonset(image: &str, owners: &Value) -> Value {
     let labels = json!({"name": NAME});
     json!({
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
-        "metadata": {"name": NAME},
+        "metadata": {"name": NAME, "ownerReferences": owners},
         "spec": {
             "selector": {"matchLabels": labels},
             "template": {
                 "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": NAME, "image": NAME}]},
+                "spec": {"containers": [{"name": NAME, "image": image}]},
             },
         },
     })
@@ -227,4 +244,98 @@ fn attempt(policy: &'static str, method: Method, path: &str, body: &Value) -> Op
         .header(header::CONTENT_TYPE, content)
         .body(body.to_string().into_bytes());
     request.ok().map(|request| Attempt { policy, request })
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::body::Bytes;
+    use axum::http::{StatusCode, Uri, header};
+    use axum::response::{IntoResponse, Response};
+
+    use super::*;
+    use crate::manager::registries::Registries;
+    use crate::manager::verification::{Settings, Verifier};
+
+    /// An API server with these policies about DaemonSets; the first that refuses is named.
+    fn answer(policies: &[&str], uri: &Uri, body: &Value) -> Response {
+        if uri.path().ends_with("selfsubjectreviews") {
+            let user = json!({"username": "system:serviceaccount:sked-system:sked"});
+            return json(StatusCode::CREATED, &json!({"status": {"userInfo": user}}));
+        }
+        assert_eq!(uri.query(), Some("dryRun=All"));
+        let image = body["spec"]["template"]["spec"]["containers"][0]["image"].as_str();
+        let refuses = |policy: &&&str| match **policy {
+            "sked-images" => !image.unwrap().contains("@sha256:"),
+            _ => body["metadata"]["ownerReferences"] == json!([]),
+        };
+        let Some(policy) = policies.iter().find(refuses) else {
+            return json(StatusCode::CREATED, body);
+        };
+        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403,
+            "reason": "Forbidden", "message": format!("ValidatingAdmissionPolicy '{policy}' denied")});
+        json(StatusCode::FORBIDDEN, &status)
+    }
+
+    fn json(code: StatusCode, body: &Value) -> Response {
+        let headers = [(header::CONTENT_TYPE, "application/json")];
+        (code, headers, body.to_string()).into_response()
+    }
+
+    /// What a check finds, and whether it was complete.
+    async fn check(
+        policies: &'static [&'static str],
+        verifies: bool,
+    ) -> (Vec<&'static str>, Checked) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let app = Router::new().fallback(move |uri: Uri, body: Bytes| async move {
+            answer(policies, &uri, &serde_json::from_slice(&body).unwrap())
+        });
+        let server = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let metrics = Arc::new(Metrics::new());
+        let queue = Arc::new(Queue::closed(metrics.queue()));
+        let stores: Arc<Stores> = Arc::default();
+        let settings = Settings {
+            policy: "policy.yaml".into(),
+            auth: None,
+            registries: Registries::default(),
+            resolve_interval: None,
+            enforces: false,
+        };
+        let verifier = Verifier::new(
+            settings,
+            Arc::clone(&stores),
+            Arc::clone(&queue),
+            Arc::clone(&metrics),
+        );
+        let check = PolicyCheck {
+            client: Client::try_from(config).unwrap(),
+            leadership: Leadership::unlimited(),
+            stores,
+            queue,
+            metrics,
+            unenforced: Arc::default(),
+            verifying: match verifies {
+                true => Verifying::By(Arc::new(verifier)),
+                false => Verifying::Off,
+            },
+            namespace: None,
+        };
+        let checked = check.check().await;
+        server.abort();
+        (check.unenforced.get(), checked)
+    }
+
+    #[tokio::test]
+    async fn the_policy_about_images_is_missed_with_a_trust_policy_only() {
+        let both = &["sked-images", "sked-manager-daemonsets"];
+        assert_eq!(check(both, true).await, (vec![], Checked::Completely));
+        assert_eq!(check(both, false).await, (vec![], Checked::Completely));
+        let one = &["sked-manager-daemonsets"];
+        let missing = (vec!["sked-images"], Checked::Completely);
+        assert_eq!(check(one, true).await, missing);
+        assert_eq!(check(one, false).await, (vec![], Checked::Completely));
+    }
 }

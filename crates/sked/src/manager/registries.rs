@@ -105,13 +105,17 @@ impl Registries {
 
     /// A new client: connections, tokens and what was read are gone with it.
     pub(crate) fn client(&self, credentials: Credentials) -> Client {
-        let named = self.hosts.names().chain(&self.only);
         let config = ClientConfig {
             hosts: self.hosts.clone(),
             credentials,
             ..ClientConfig::default()
         };
-        Client::within(Reach::public_and(named), config)
+        Client::within(Reach::public_and(self.named()), config)
+    }
+
+    /// Those that an administrator named, mirrors included: they may have any address.
+    fn named(&self) -> impl Iterator<Item = &RegistryHost> {
+        self.hosts.with_mirrors().chain(&self.only)
     }
 
     /// # Errors
@@ -146,14 +150,15 @@ mod tests {
         let file = folder.path().join("registries.yaml");
         std::fs::write(&file, text).unwrap();
         let registries = Registries::new(&[NamedRegistries::File(file)])?;
-        Ok(registries.hosts.names().map(ToString::to_string).collect())
+        Ok(registries.named().map(ToString::to_string).collect())
     }
 
     #[test]
     fn a_file_names_hosts() {
         let text = "registry.example:5000: {security: plain-http}\nghcr.io: {mirrors: [mirror.example/ghcr], ca: /etc/sked/ca.pem}\n";
-        assert_eq!(read(text).unwrap(), ["ghcr.io", "registry.example:5000"]);
-        assert_eq!(Registries::new(&[]).unwrap().hosts.names().count(), 0);
+        let named = ["ghcr.io", "registry.example:5000", "mirror.example"];
+        assert_eq!(read(text).unwrap(), named);
+        assert_eq!(Registries::new(&[]).unwrap().named().count(), 0);
     }
 
     #[test]

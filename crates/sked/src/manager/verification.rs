@@ -1,7 +1,7 @@
 //! Verifies the images of SchedExts, with `--trust-policy`.
 //!
 //! ```text
-//! controller ─of▶ Verifier ─table▶ what is known ─▶ sked_plan::verification
+//! controller ─want, of▶ Verifier ─table▶ what is known ─▶ sked_plan::verification
 //!                    │  ▲
 //!            wanted  │  │ verdicts ─▶ queue: the SchedExts that name the image
 //!                    ▼  │
@@ -37,7 +37,14 @@ pub(crate) enum Verifying {
 }
 
 impl Verifying {
-    /// What is known of a SchedExt's images. The verifier will look at what is missing.
+    /// From now on the verifier looks at what is missing of a SchedExt's images.
+    pub(crate) fn want(&self, asked: &SchedExt) {
+        if let Self::By(verifier) = self {
+            verifier.want(asked);
+        }
+    }
+
+    /// What is known of a SchedExt's images.
     pub(crate) fn of(&self, asked: &Arc<SchedExt>) -> Verification {
         match self {
             Self::Off => Verification::Off,

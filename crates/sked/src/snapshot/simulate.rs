@@ -14,6 +14,7 @@ use sked_plan::part::{key, uid};
 use sked_plan::plan::{Outcome, Plan, PlanStep, plan};
 use sked_plan::rollout::record_key;
 use sked_plan::status::status;
+use sked_plan::verification::assume_accepted;
 use sked_plan::{LiveDaemonSet, ObjectKey};
 
 use super::Snapshot;
@@ -69,6 +70,7 @@ impl Snapshot {
                     all.extend(annotations);
                 }
                 file.status = old.status.clone();
+                assume_accepted(&mut file);
             }
             None => {
                 file.metadata.uid = Some(format!("planned/{key}"));

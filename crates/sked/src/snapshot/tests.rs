@@ -101,3 +101,45 @@ fn a_contested_node_is_labelled_before_the_rival_is_created() {
     );
     assert!(matches!(settled.writes[0], SimulatedWrite::Label(_)));
 }
+
+/// Stores a SchedExt whose image a manager has verified.
+fn store_verified(snapshot: &Snapshot) -> String {
+    let digest = format!("r.example/x@sha256:{}", "1".repeat(64));
+    let image = serde_json::json!({"image": "r.example/x:1", "resolved": digest, "signer": "somebody",
+        "policy": "p", "verifiedAt": "2026-01-01T00:00:00Z"});
+    let mut verified = schedext(&serde_json::json!({"sched": "r.example/x:1"}));
+    verified.metadata.uid = Some("uid".to_owned());
+    verified.metadata.generation = Some(1);
+    let status = serde_json::json!({"verification": "verified",
+        "accepted": {"spec": {"sched": "r.example/x:1"}, "images": [image]}});
+    verified.status = serde_json::from_value(status).unwrap();
+    let entry = SchedExtEntry::Read {
+        uid: Uid("uid".to_owned()),
+        schedext: Arc::new(verified),
+    };
+    let source = crate::manager::stores::Source::Watch;
+    snapshot.stores.schedexts.put(source, "1", entry);
+    digest
+}
+
+#[test]
+fn other_arguments_of_a_verified_image_are_planned() {
+    let mut snapshot = snapshot();
+    let digest = store_verified(&snapshot);
+    let spec = serde_json::json!({"sched": "r.example/x:1", "args": ["--two"]});
+    assert!(snapshot.put(schedext(&spec)));
+    let settled = snapshot.settle(&[key()]);
+    let [SimulatedWrite::DaemonSet(PlanStep::Create(desired))] = &*settled.writes else {
+        panic!("{settled:?}");
+    };
+    let pod = desired
+        .spec
+        .as_ref()
+        .unwrap()
+        .template
+        .spec
+        .clone()
+        .unwrap();
+    assert_eq!(pod.containers[0].image.as_deref(), Some(&*digest));
+    assert_eq!(pod.containers[0].args, Some(vec!["--two".to_owned()]));
+}

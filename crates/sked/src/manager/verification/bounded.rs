@@ -77,7 +77,28 @@ impl<R: Registry> Registry for Bounded<R> {
     }
 
     async fn referrers(&self, image: &PinnedRef) -> Result<Vec<Descriptor>, RegistryError> {
+        let _permit = self.documents.acquire().await;
         self.registry.referrers(image).await
+    }
+
+    fn places(&self, repository: &Repository) -> usize {
+        self.registry.places(repository)
+    }
+
+    async fn referrers_at(
+        &self,
+        image: &PinnedRef,
+        place: usize,
+    ) -> Result<Vec<Descriptor>, RegistryError> {
+        let _permit = self.documents.acquire().await;
+        self.registry.referrers_at(image, place).await
+    }
+
+    async fn document_at(&self, image: &ImageRef, place: usize) -> Result<Document, RegistryError> {
+        let _permit = self.documents.acquire().await;
+        let document = self.registry.document_at(image, place).await?;
+        let host = image.repository().host();
+        small(document, &image.to_string(), host.as_str())
     }
 }
 

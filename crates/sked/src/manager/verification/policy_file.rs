@@ -2,6 +2,7 @@
 //!
 //! A policy that cannot be read any more does not stop anything: the last one that could decides.
 
+use std::error::Error;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,9 @@ use crate::error_chain::chain;
 const MAX_FILES: usize = 64;
 /// Key files may be elsewhere, so it is read now and then although nothing beside it changed.
 const READ_ANYWAY: u32 = 30;
+/// kubelet replaces the files of a ConfigMap together, perhaps between a policy and its keys. More often
+/// than this in a row is left to the next poll.
+const READS: usize = 3;
 /// A file that is being replaced can be missing for a moment.
 const TELL_AFTER: u32 = 2;
 
@@ -53,14 +57,30 @@ impl PolicyReader {
 
     /// Reads the policy if it may have changed.
     pub(super) fn poll(&mut self) {
-        let stamps = stamps(&self.path);
+        self.poll_by(|path| Policy::read(path, Reader::User));
+    }
+
+    fn poll_by<E: Error + 'static>(&mut self, mut read: impl FnMut(&Path) -> Result<Policy, E>) {
+        let mut before = stamps(&self.path);
         let is_due = self.polls.is_multiple_of(READ_ANYWAY);
         self.polls = self.polls.wrapping_add(1);
-        if stamps == self.seen && self.failures == 0 && self.policy.is_some() && !is_due {
+        if before == self.seen && self.failures == 0 && self.policy.is_some() && !is_due {
             return;
         }
-        self.seen = stamps;
-        match Policy::read(&self.path, Reader::User) {
+        self.seen.clear();
+        for _ in 0..READS {
+            let found = read(&self.path);
+            let after = stamps(&self.path);
+            if before == after {
+                self.seen = after;
+                return self.take(found);
+            }
+            before = after;
+        }
+    }
+
+    fn take<E: Error + 'static>(&mut self, found: Result<Policy, E>) {
+        match found {
             Ok(policy) => {
                 let old = self.policy.as_ref().map(|old| old.fingerprint().clone());
                 if old.as_ref() != Some(policy.fingerprint()) {
@@ -127,6 +147,48 @@ mod tests {
         "identities:\n  - {issuer: https://issuer.example, subject: one@example.org}\n";
     const TWO: &str =
         "identities:\n  - {issuer: https://issuer.example, subject: two@example.org}\n";
+
+    fn fingerprint(reader: &PolicyReader) -> String {
+        let policy = reader.policy().unwrap();
+        policy.fingerprint().to_string()
+    }
+
+    #[test]
+    fn files_that_are_replaced_while_they_are_read_are_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("policy.yaml");
+        let write = |text: &str| {
+            let next = folder.path().join("next");
+            fs::write(&next, text).unwrap();
+            fs::rename(&next, &path).unwrap();
+        };
+        write(ONE);
+        let mut reads = 0;
+        let mut reader = PolicyReader::new(path.clone());
+        // What was read belongs to files that are gone.
+        reader.poll_by(|path| {
+            let found = Policy::read(path, Reader::User);
+            if reads == 0 {
+                write(TWO);
+            }
+            reads += 1;
+            found
+        });
+        let two = Policy::read(&path, Reader::User).unwrap();
+        assert_eq!(fingerprint(&reader), two.fingerprint().to_string());
+        assert_eq!(reads, 2);
+        // They change all the time: the last one that was read whole decides.
+        write(ONE);
+        reader.poll_by(|path| {
+            let found = Policy::read(path, Reader::User);
+            write(ONE);
+            found
+        });
+        assert_eq!(fingerprint(&reader), two.fingerprint().to_string());
+        assert!(matches!(reader.state(), PolicyState::Loaded { .. }));
+        reader.poll();
+        assert_ne!(fingerprint(&reader), two.fingerprint().to_string());
+    }
 
     #[test]
     fn a_policy_is_read_when_it_changes_and_the_last_good_one_stays() {

@@ -22,8 +22,12 @@ pub(super) async fn digest_of(
 }
 
 /// Whether the policy accepts an image.
-pub(super) async fn judge(registry: &impl Registry, policy: &Policy, image: &PinnedRef) -> Verdict {
-    let now = Timestamp::now();
+pub(super) async fn judge(
+    registry: &impl Registry,
+    policy: &Policy,
+    image: &PinnedRef,
+    now: Timestamp,
+) -> Verdict {
     match verify(registry, policy, image, now).await {
         Ok(verified) => Verdict::Accepted {
             resolved: verified.image().to_string(),
@@ -37,8 +41,13 @@ pub(super) async fn judge(registry: &impl Registry, policy: &Policy, image: &Pin
 }
 
 fn failed(error: &VerifyError) -> Verdict {
-    match error.is_refusal() {
-        true => Verdict::Refused(chain(error)),
-        false => Verdict::Trouble(chain(error)),
+    let why = chain(error);
+    match error {
+        VerifyError::NoSignature { .. } => Verdict::Unsigned(why),
+        VerifyError::NotEnough { signatures, .. } if signatures.is_empty() => {
+            Verdict::Unsigned(why)
+        }
+        _ if error.is_refusal() => Verdict::Refused(why),
+        _ => Verdict::Trouble(why),
     }
 }

@@ -1,6 +1,6 @@
 //! What is known of images, who asks about them, and which one to look at next. No I/O.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use sked_plan::ObjectKey;
@@ -15,6 +15,11 @@ const FRESH: Duration = Duration::from_secs(300);
 const TROUBLE: Backoff = Backoff::new(Duration::from_secs(5), Duration::from_secs(640));
 /// Somebody may sign the image: up to an hour.
 const REFUSED: Backoff = Backoff::new(Duration::from_secs(60), Duration::from_secs(3840));
+/// What is accepted is judged again, since keys, certificates and rules end: their times are part of a
+/// policy, and its fingerprint does not change when they pass.
+const ACCEPTED: Duration = Duration::from_secs(6 * 3600);
+/// A registry that takes longer for an image shares the lane of those that fail.
+const SLOW: Duration = Duration::from_secs(5);
 /// What nobody asks about is kept up to this many, so that a roll-back needs no registry.
 const MAX_UNWANTED: usize = 256;
 
@@ -22,11 +27,16 @@ const MAX_UNWANTED: usize = 256;
 pub(super) struct Table {
     wanted: HashMap<ObjectKey, Wanted>,
     known: HashMap<String, Known>,
+    /// The hosts whose last answer took long.
+    slow: HashSet<String>,
+    /// When each namespace had its last turn.
+    turns: HashMap<String, Instant>,
 }
 
 /// What one SchedExt asks about.
 struct Wanted {
-    references: BTreeSet<String>,
+    /// Each since when.
+    references: BTreeMap<String, Instant>,
     /// A request to look at its tags again, and since when it is known.
     refresh: Option<(String, Instant)>,
 }
@@ -35,12 +45,21 @@ struct Known {
     verdict: Verdict,
     /// The fingerprint of the policy that gave it.
     policy: String,
+    /// When the look began: what it found may have changed since then.
     looked: Instant,
     /// When to look again, whatever the policy; `None` if never.
     due: Option<Instant>,
     /// Too old for a spec that newly names the tag.
     is_stale: bool,
     backoff: Backoff,
+}
+
+/// One look at an image.
+pub(super) struct Look<'a> {
+    /// The fingerprint of the policy.
+    pub(super) policy: &'a str,
+    pub(super) began: Instant,
+    pub(super) ended: Instant,
 }
 
 /// Which image to look at next.
@@ -51,7 +70,8 @@ pub(super) enum Next {
     OnChange,
 }
 
-/// Images of registries that failed are looked at beside the others, so that they delay nobody.
+/// Images that failed, and those of slow registries, are looked at beside the others, so that they delay
+/// nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
     Ordinary,
@@ -68,8 +88,11 @@ impl Table {
         now: Instant,
     ) -> bool {
         let before = self.wanted.get(key);
-        let is_new = |one: &&String| before.is_none_or(|old| !old.references.contains(*one));
-        let new: Vec<&String> = references.iter().filter(is_new).collect();
+        let since = |one: &String| before.and_then(|old| old.references.get(one).copied());
+        let new: Vec<&String> = references
+            .iter()
+            .filter(|one| since(one).is_none())
+            .collect();
         let mut looks = !new.is_empty();
         for reference in new {
             if let Some(known) = self.known.get_mut(reference)
@@ -80,9 +103,9 @@ impl Table {
                 known.due = Some(now);
             }
         }
-        let since = before.and_then(|before| before.refresh.clone());
-        let since = since.filter(|(text, _)| Some(text.as_str()) == refresh);
-        let refresh = since.or_else(|| {
+        let known = before.and_then(|before| before.refresh.clone());
+        let known = known.filter(|(text, _)| Some(text.as_str()) == refresh);
+        let refresh = known.or_else(|| {
             looks |= refresh.is_some();
             refresh.map(|text| (text.to_owned(), now))
         });
@@ -91,18 +114,20 @@ impl Table {
                 if let Some(known) = self.known.get_mut(reference)
                     && !is_pinned(reference)
                     && known.looked < *since
+                    && known.due.is_none_or(|due| due > now)
                 {
                     known.due = Some(now);
+                    looks = true;
                 }
             }
         }
-        self.wanted.insert(
-            key.clone(),
-            Wanted {
-                references,
-                refresh,
-            },
-        );
+        let references = references.into_iter();
+        let references = references.map(|one| (since(&one).unwrap_or(now), one));
+        let wanted = Wanted {
+            references: references.map(|(since, one)| (one, since)).collect(),
+            refresh,
+        };
+        self.wanted.insert(key.clone(), wanted);
         looks
     }
 
@@ -139,7 +164,16 @@ impl Table {
     /// Forgets SchedExts that do not exist any more.
     pub(super) fn retain(&mut self, exists: impl Fn(&ObjectKey) -> bool) {
         self.wanted.retain(|key, _| exists(key));
-        let wanted: HashSet<&String> = self.references().collect();
+        let namespaces: HashSet<&String> = self.wanted.keys().map(|key| &key.namespace).collect();
+        self.turns
+            .retain(|namespace, _| namespaces.contains(namespace));
+        let wanted: HashSet<&String> = self
+            .wanted
+            .values()
+            .flat_map(|one| one.references.keys())
+            .collect();
+        let hosts: HashSet<&str> = wanted.iter().map(|one| host(one)).collect();
+        self.slow.retain(|host| hosts.contains(host.as_str()));
         let unwanted = self.known.keys().filter(|one| !wanted.contains(one));
         let mut unwanted: Vec<(Instant, String)> = unwanted
             .map(|one| (self.known[one].looked, one.clone()))
@@ -151,44 +185,66 @@ impl Table {
         }
     }
 
-    fn references(&self) -> impl Iterator<Item = &String> {
-        self.wanted.values().flat_map(|one| &one.references)
+    fn lane(&self, reference: &str) -> Lane {
+        let failures = self.known.get(reference).map_or(0, Known::failures);
+        match failures > 0 || self.slow.contains(host(reference)) {
+            true => Lane::Failing,
+            false => Lane::Ordinary,
+        }
     }
 
-    /// Those that never failed first, then those that failed least.
-    pub(super) fn next(&self, policy: &str, lane: Lane, busy: &str, now: Instant) -> Next {
-        let mut first: Option<(u32, &String)> = None;
+    /// The namespaces take turns, so that nobody's images keep those of others waiting. Of one, those
+    /// that failed least first, then those that wait for longest.
+    pub(super) fn next(
+        &mut self,
+        policy: &str,
+        lane: Lane,
+        busy: Option<&str>,
+        now: Instant,
+    ) -> Next {
+        let mut first = None;
         let mut later: Option<Instant> = None;
-        for reference in self.references() {
-            let known = self.known.get(reference);
-            let failures = known.map_or(0, Known::failures);
-            if (failures > 0) != (lane == Lane::Failing) || reference == busy {
-                continue;
-            }
-            let due = match known {
-                None => Some(now),
-                Some(known) if known.policy != policy && !known.is_trouble() => Some(now),
-                Some(known) => known.due,
-            };
-            let Some(due) = due else { continue };
-            if due > now {
-                later = Some(later.map_or(due, |later| later.min(due)));
-            } else if first.is_none_or(|first| (failures, reference) < first) {
-                first = Some((failures, reference));
+        for (ObjectKey { namespace, .. }, wanted) in &self.wanted {
+            let turn = self.turns.get(namespace).copied();
+            for (reference, since) in &wanted.references {
+                if self.lane(reference) != lane || busy == Some(&**reference) {
+                    continue;
+                }
+                let known = self.known.get(reference);
+                let due = match known {
+                    None => Some(*since),
+                    Some(known) if known.policy != policy && !known.is_trouble() => {
+                        Some(known.looked)
+                    }
+                    Some(known) => known.due,
+                };
+                let Some(due) = due else { continue };
+                let failures = known.map_or(0, Known::failures);
+                let one = (turn, failures, due, reference, namespace);
+                if due > now {
+                    later = Some(later.map_or(due, |later| later.min(due)));
+                } else if first.is_none_or(|first| one < first) {
+                    first = Some(one);
+                }
             }
         }
         match (first, later) {
-            (Some((_, reference)), _) => Next::Now(reference.clone()),
+            (Some((.., reference, namespace)), _) => {
+                let (reference, namespace) = (reference.clone(), namespace.clone());
+                self.turns.insert(namespace, now);
+                Next::Now(reference)
+            }
             (None, Some(later)) => Next::At(later),
             (None, None) => Next::OnChange,
         }
     }
 
-    /// The verdict of this policy about an image by its digest, if it was accepted.
-    pub(super) fn accepted(&self, pinned: &str, policy: &str) -> Option<Verdict> {
+    /// The verdict of this policy about an image by its digest, if it was accepted and need not be
+    /// judged again.
+    pub(super) fn accepted(&self, pinned: &str, policy: &str, now: Instant) -> Option<Verdict> {
         let known = self.known.get(pinned)?;
-        let is_accepted = matches!(known.verdict, Verdict::Accepted { .. });
-        (is_accepted && known.policy == policy).then(|| known.verdict.clone())
+        let is_due = known.due.is_some_and(|due| due <= now);
+        (known.is_accepted_by(policy) && !is_due).then(|| known.verdict.clone())
     }
 
     /// Records what was found out. Returns who asks about it, if that is new to them.
@@ -196,26 +252,40 @@ impl Table {
         &mut self,
         reference: &str,
         verdict: Verdict,
-        policy: &str,
+        look: &Look<'_>,
         interval: Option<Duration>,
-        now: Instant,
     ) -> Vec<ObjectKey> {
+        let Look {
+            policy,
+            began,
+            ended: now,
+        } = *look;
+        match now.duration_since(began) > SLOW {
+            true => self.slow.insert(host(reference).to_owned()),
+            false => self.slow.remove(host(reference)),
+        };
         let before = self.known.get(reference);
+        // Trouble takes no verdict back about what cannot change.
+        let held = before.filter(|old| {
+            let is_trouble = matches!(verdict, Verdict::Trouble(_));
+            is_trouble && is_pinned(reference) && old.is_accepted_by(policy)
+        });
         let same_kind =
             |old: &&Known| std::mem::discriminant(&old.verdict) == std::mem::discriminant(&verdict);
+        let failed = before.filter(same_kind).or(held).map(|old| old.backoff);
         let mut backoff = match &verdict {
-            Verdict::Refused(_) => REFUSED,
-            Verdict::Trouble(_) | Verdict::Accepted { .. } => TROUBLE,
+            Verdict::Accepted { .. } => TROUBLE,
+            Verdict::Refused(_) | Verdict::Unsigned(_) => failed.unwrap_or(REFUSED),
+            Verdict::Trouble(_) => failed.unwrap_or(TROUBLE),
         };
-        if let Some(old) = before.filter(same_kind) {
-            backoff = old.backoff;
-        }
         let due = match &verdict {
-            Verdict::Accepted { .. } => interval
-                .filter(|_| !is_pinned(reference))
-                .map(|interval| now + interval),
-            Verdict::Refused(_) | Verdict::Trouble(_) => Some(now + backoff.failed()),
+            Verdict::Accepted { .. } if is_pinned(reference) => Some(now + ACCEPTED),
+            Verdict::Accepted { .. } => interval.map(|interval| now + interval),
+            Verdict::Refused(_) | Verdict::Unsigned(_) | Verdict::Trouble(_) => {
+                Some(now + backoff.failed())
+            }
         };
+        let verdict = held.map_or(verdict, |old| old.verdict.clone());
         let is_news =
             before.is_none_or(|old| old.verdict != verdict || old.policy != policy || old.is_stale);
         self.known.insert(
@@ -223,7 +293,7 @@ impl Table {
             Known {
                 verdict,
                 policy: policy.to_owned(),
-                looked: now,
+                looked: began,
                 due,
                 is_stale: false,
                 backoff,
@@ -231,7 +301,7 @@ impl Table {
         );
         let users = self.wanted.iter().filter(|(_, wanted)| {
             let waits = is_news || wanted.refresh.is_some();
-            waits && wanted.references.contains(reference)
+            waits && wanted.references.contains_key(reference)
         });
         users.map(|(key, _)| key.clone()).collect()
     }
@@ -243,6 +313,10 @@ impl Table {
 }
 
 impl Known {
+    fn is_accepted_by(&self, policy: &str) -> bool {
+        matches!(self.verdict, Verdict::Accepted { .. }) && self.policy == policy
+    }
+
     fn is_trouble(&self) -> bool {
         matches!(self.verdict, Verdict::Trouble(_))
     }
@@ -254,6 +328,13 @@ impl Known {
             false => 0,
         }
     }
+}
+
+/// Of an image; what is no reference is a host of its own.
+fn host(reference: &str) -> &str {
+    reference
+        .split_once('/')
+        .map_or(reference, |(host, _)| host)
 }
 
 #[cfg(test)]

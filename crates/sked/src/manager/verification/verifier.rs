@@ -1,16 +1,18 @@
 //! The verifier: its thread, and what the controller asks it.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use schedkit_core::ImageRef;
 use schedkit_image::registry::Credentials;
 use schedkit_image::trust::Policy;
 use sked_api::SchedExt;
-use sked_plan::rollout::requests::pending_refresh;
+use sked_plan::rollout::requests::{has_refused_refresh, pending_refresh};
 use sked_plan::verification::{Known, PolicyState, Verdict, images, references};
 use sked_plan::{ObjectKey, part};
 use tokio::sync::Notify;
@@ -19,7 +21,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::bounded::Bounded;
 use super::policy_file::PolicyReader;
 use super::read;
-use super::table::{Lane, Next, Table};
+use super::table::{Lane, Look, Next, Table};
 use crate::error_chain::chain;
 use crate::manager::metrics::Metrics;
 use crate::manager::queue::Queue;
@@ -53,12 +55,19 @@ pub(crate) struct Verifier {
     wanted: [Notify; 2],
 }
 
+/// What a SchedExt asks about.
+struct Wish {
+    references: BTreeSet<String>,
+    /// A request to look at its tags again.
+    refresh: Option<String>,
+}
+
 struct State {
     policy: PolicyState,
     loaded: Option<Arc<Policy>>,
     table: Table,
     /// What each lane is looking at.
-    busy: [String; 2],
+    busy: [Option<String>; 2],
 }
 
 const LANES: [Lane; 2] = [Lane::Ordinary, Lane::Failing];
@@ -112,22 +121,28 @@ impl Verifier {
         thread.spawn(work).map(drop)
     }
 
-    /// What is known of the images of a SchedExt.
-    pub(crate) fn known(&self, asked: &Arc<SchedExt>) -> Known {
+    /// From now on the verifier looks at what is missing of a SchedExt's images.
+    pub(crate) fn want(&self, asked: &SchedExt) {
+        let Wish {
+            references,
+            refresh,
+        } = self.wish(asked);
         let key = part::key(asked);
-        let status = asked.status.as_ref();
-        let handled = status.and_then(|status| status.handled_request.as_deref());
-        let refresh = pending_refresh(asked, handled);
-        let follows_tags = self.settings.resolve_interval.is_some();
-        let references = references(asked, refresh.is_some() || follows_tags);
         let mut state = self.state();
         let now = Instant::now();
-        let looks = state
-            .table
-            .want(&key, references.clone(), refresh.as_deref(), now);
-        if looks {
+        if state.table.want(&key, references, refresh.as_deref(), now) {
             self.wake();
         }
+    }
+
+    /// What is known of the images of a SchedExt.
+    pub(crate) fn known(&self, asked: &Arc<SchedExt>) -> Known {
+        let Wish {
+            references,
+            refresh,
+        } = self.wish(asked);
+        let key = part::key(asked);
+        let state = self.state();
         let table = &state.table;
         Known {
             asked: Arc::clone(asked),
@@ -135,9 +150,22 @@ impl Verifier {
                 .verdicts(&references, state.policy.fingerprint())
                 .collect(),
             is_refreshed: refresh.is_some() && table.is_refreshed(&key, images(asked).into_iter()),
+            tells_tags: has_refused_refresh(asked),
             policy: state.policy.clone(),
-            follows_tags,
+            follows_tags: self.settings.resolve_interval.is_some(),
             enforces: self.settings.enforces,
+        }
+    }
+
+    fn wish(&self, asked: &SchedExt) -> Wish {
+        let status = asked.status.as_ref();
+        let handled = status.and_then(|status| status.handled_request.as_deref());
+        let refresh = pending_refresh(asked, handled);
+        let follows_tags = self.settings.resolve_interval.is_some();
+        let looks_again = refresh.is_some() || follows_tags || has_refused_refresh(asked);
+        Wish {
+            references: references(asked, looks_again),
+            refresh,
         }
     }
 
@@ -189,8 +217,14 @@ impl Verifier {
             };
             match next {
                 Next::Now(reference) => {
+                    let began = Instant::now();
                     let verdict = self.verdict(&policy, &reference, lane).await;
-                    self.record(&reference, verdict, &policy, lane);
+                    let look = Look {
+                        policy: &policy.fingerprint().to_string(),
+                        began,
+                        ended: Instant::now(),
+                    };
+                    self.record(&reference, verdict, &look, lane);
                 }
                 Next::At(due) => {
                     let _ = timeout_at(due, wanted).await;
@@ -205,12 +239,11 @@ impl Verifier {
         let mut state = self.state();
         let policy = state.loaded.clone()?;
         let fingerprint = policy.fingerprint().to_string();
-        let busy = &state.busy[1 - lane];
-        let next = state
-            .table
-            .next(&fingerprint, LANES[lane], busy, Instant::now());
+        let State { table, busy, .. } = &mut *state;
+        let other = busy[1 - lane].as_deref();
+        let next = table.next(&fingerprint, LANES[lane], other, Instant::now());
         if let Next::Now(reference) = &next {
-            state.busy[lane].clone_from(reference);
+            busy[lane] = Some(reference.clone());
         }
         Some((policy, next))
     }
@@ -253,37 +286,45 @@ impl Verifier {
         let known = self
             .state()
             .table
-            .accepted(&pinned.to_string(), &fingerprint);
+            .accepted(&pinned.to_string(), &fingerprint, Instant::now());
         match known {
             Some(verdict) => verdict,
-            None => read::judge(&client, policy, &pinned).await,
+            None => read::judge(&client, policy, &pinned, Timestamp::now()).await,
         }
     }
 
-    fn record(&self, reference: &str, verdict: Verdict, policy: &Policy, lane: usize) {
+    fn record(&self, reference: &str, verdict: Verdict, look: &Look<'_>, lane: usize) {
         self.metrics.image_verified(match &verdict {
             Verdict::Accepted { .. } => "accepted",
-            Verdict::Refused(_) => "refused",
+            Verdict::Refused(_) | Verdict::Unsigned(_) => "refused",
             Verdict::Trouble(_) => "trouble",
         });
         tell(reference, &verdict);
-        let fingerprint = policy.fingerprint().to_string();
-        let interval = self.settings.resolve_interval;
-        let now = Instant::now();
-        let users = {
-            let mut state = self.state();
-            state.busy[lane].clear();
-            if let Verdict::Accepted { resolved, .. } = &verdict {
-                let resolved = resolved.clone();
-                let table = &mut state.table;
-                table.record(&resolved, verdict.clone(), &fingerprint, interval, now);
-            }
-            let table = &mut state.table;
-            table.record(reference, verdict, &fingerprint, interval, now)
-        };
+        let users = self.store(reference, verdict, look, lane);
         // A registry that failed may have passed to the other lane.
         self.wanted[1 - lane].notify_one();
         users.iter().for_each(|key| self.queue.now(key));
+    }
+
+    /// Returns who asks about it, by its tag or by its digest, if that is new to them.
+    fn store(
+        &self,
+        reference: &str,
+        verdict: Verdict,
+        look: &Look<'_>,
+        lane: usize,
+    ) -> BTreeSet<ObjectKey> {
+        let interval = self.settings.resolve_interval;
+        let mut state = self.state();
+        let State { table, busy, .. } = &mut *state;
+        busy[lane] = None;
+        let mut users = BTreeSet::new();
+        if let Verdict::Accepted { resolved, .. } = &verdict {
+            let resolved = resolved.clone();
+            users.extend(table.record(&resolved, verdict.clone(), look, interval));
+        }
+        users.extend(table.record(reference, verdict, look, interval));
+        users
     }
 }
 
@@ -292,7 +333,9 @@ fn tell(reference: &str, verdict: &Verdict) {
         Verdict::Accepted {
             resolved, signer, ..
         } => tracing::info!(image = reference, resolved, signer, "the image is accepted"),
-        Verdict::Refused(why) => tracing::warn!(image = reference, "the image is refused: {why}"),
+        Verdict::Refused(why) | Verdict::Unsigned(why) => {
+            tracing::warn!(image = reference, "the image is refused: {why}");
+        }
         Verdict::Trouble(why) => {
             tracing::warn!(image = reference, "the image cannot be verified: {why}");
         }

@@ -32,8 +32,21 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn next(table: &Table, now: Instant) -> Next {
-    table.next("p", Lane::Ordinary, "", now)
+fn next(table: &mut Table, now: Instant) -> Next {
+    table.next("p", Lane::Ordinary, None, now)
+}
+
+/// A look that took no time.
+fn at(now: Instant) -> Look<'static> {
+    Look {
+        policy: "p",
+        began: now,
+        ended: now,
+    }
+}
+
+fn away() -> Verdict {
+    Verdict::Trouble("away".to_owned())
 }
 
 #[test]
@@ -42,16 +55,16 @@ fn an_image_is_looked_at_once_and_its_users_are_told() {
     assert!(table.want(&key("a"), set(&[TAG]), None, now));
     assert!(table.want(&key("b"), set(&[TAG]), None, now));
     assert!(!table.want(&key("b"), set(&[TAG]), None, now));
-    assert_eq!(next(&table, now), Next::Now(TAG.to_owned()));
-    let mut users = table.record(TAG, accepted(), "p", None, now);
+    assert_eq!(next(&mut table, now), Next::Now(TAG.to_owned()));
+    let mut users = table.record(TAG, accepted(), &at(now), None);
     users.sort();
     assert_eq!(users, [key("a"), key("b")]);
-    assert_eq!(next(&table, now), Next::OnChange);
+    assert_eq!(next(&mut table, now), Next::OnChange);
     assert_eq!(table.verdicts(&set(&[TAG]), Some("p")).count(), 1);
     // Another policy asks again.
     assert_eq!(table.verdicts(&set(&[TAG]), Some("q")).count(), 0);
     assert_eq!(
-        table.next("q", Lane::Ordinary, "", now),
+        table.next("q", Lane::Ordinary, None, now),
         Next::Now(TAG.to_owned())
     );
 }
@@ -60,55 +73,141 @@ fn an_image_is_looked_at_once_and_its_users_are_told() {
 fn trouble_is_retried_later_and_in_a_lane_of_its_own() {
     let (mut table, now) = (Table::default(), Instant::now());
     table.want(&key("a"), set(&[TAG, "away.example/y:1"]), None, now);
-    table.record(
-        "away.example/y:1",
-        Verdict::Trouble("away".to_owned()),
-        "p",
-        None,
-        now,
-    );
-    assert_eq!(next(&table, now), Next::Now(TAG.to_owned()));
-    let failing = |table: &Table, now| table.next("p", Lane::Failing, "", now);
-    assert_eq!(failing(&table, now), Next::At(now + seconds(5)));
+    table.record("away.example/y:1", away(), &at(now), None);
+    assert_eq!(next(&mut table, now), Next::Now(TAG.to_owned()));
+    let failing = |table: &mut Table, now| table.next("p", Lane::Failing, None, now);
+    assert_eq!(failing(&mut table, now), Next::At(now + seconds(5)));
     let later = now + seconds(6);
     assert_eq!(
-        failing(&table, later),
+        failing(&mut table, later),
         Next::Now("away.example/y:1".to_owned())
     );
     assert_eq!(
-        table.next("p", Lane::Failing, "away.example/y:1", later),
+        table.next("p", Lane::Failing, Some("away.example/y:1"), later),
         Next::OnChange
     );
-    let told = table.record(
-        "away.example/y:1",
-        Verdict::Trouble("away".to_owned()),
-        "p",
-        None,
-        later,
-    );
+    let told = table.record("away.example/y:1", away(), &at(later), None);
     assert_eq!(told, [], "it is no news");
-    assert_eq!(failing(&table, later), Next::At(later + seconds(10)));
+    assert_eq!(failing(&mut table, later), Next::At(later + seconds(10)));
+}
+
+#[test]
+fn namespaces_take_turns_and_who_waits_for_longest_is_first() {
+    let (mut table, now) = (Table::default(), Instant::now());
+    let of = |namespace: &str, name: &str| ObjectKey {
+        namespace: namespace.to_owned(),
+        ..key(name)
+    };
+    for number in 0..50 {
+        let image = format!("r{number}.example/a:1");
+        table.want(&of("evil", &image), set(&[&image]), None, now);
+    }
+    let later = now + seconds(1);
+    table.want(&of("good", "b"), set(&["r.example/z:1"]), None, later);
+    table.want(
+        &of("good", "a"),
+        set(&["r.example/y:1"]),
+        None,
+        later + seconds(1),
+    );
+    let mut time = later + seconds(2);
+    let mut looked = Vec::new();
+    for _ in 0..4 {
+        let Next::Now(image) = next(&mut table, time) else {
+            panic!("{looked:?}");
+        };
+        time += seconds(1);
+        table.record(&image, accepted(), &at(time), None);
+        looked.push(image);
+    }
+    let good: Vec<_> = looked
+        .iter()
+        .filter(|one| one.starts_with("r.example"))
+        .collect();
+    assert_eq!(good, ["r.example/z:1", "r.example/y:1"], "{looked:?}");
+}
+
+#[test]
+fn all_images_of_a_slow_registry_pass_to_the_other_lane() {
+    let (mut table, now) = (Table::default(), Instant::now());
+    let [one, two, other] = ["slow.example/x:1", "slow.example/x:2", "r.example/x:1"];
+    table.want(&key("a"), set(&[one, two]), None, now);
+    let ended = now + seconds(20);
+    let look = Look { ended, ..at(now) };
+    table.record(one, away(), &look, None);
+    table.want(&key("b"), set(&[other]), None, ended);
+    assert_eq!(next(&mut table, ended), Next::Now(other.to_owned()));
+    table.record(other, accepted(), &at(ended), None);
+    assert_eq!(next(&mut table, ended), Next::OnChange);
+    let failing = |table: &mut Table| table.next("p", Lane::Failing, None, ended);
+    assert_eq!(failing(&mut table), Next::Now(two.to_owned()));
+    // It answers again. One that has no such image did not take long.
+    table.record(two, away(), &at(ended), None);
+    table.want(&key("c"), set(&["slow.example/x:3"]), None, ended);
+    let third = Next::Now("slow.example/x:3".to_owned());
+    assert_eq!(next(&mut table, ended), third);
+    table.retain(|_| false);
+    assert!(table.slow.is_empty() && table.turns.is_empty());
 }
 
 #[test]
 fn an_old_verdict_about_a_tag_is_not_taken_for_a_new_spec() {
     let (mut table, now) = (Table::default(), Instant::now());
     table.want(&key("a"), set(&[TAG]), None, now);
-    table.record(TAG, accepted(), "p", None, now);
+    table.record(TAG, accepted(), &at(now), None);
     let soon = now + seconds(60);
     table.want(&key("b"), set(&[TAG]), None, soon);
-    assert_eq!(next(&table, soon), Next::OnChange);
+    assert_eq!(next(&mut table, soon), Next::OnChange);
     let late = now + seconds(600);
     table.want(&key("c"), set(&[TAG]), None, late);
     assert_eq!(table.verdicts(&set(&[TAG]), Some("p")).count(), 0);
-    assert_eq!(next(&table, late), Next::Now(TAG.to_owned()));
-    let told = table.record(TAG, accepted(), "p", None, late);
+    assert_eq!(next(&mut table, late), Next::Now(TAG.to_owned()));
+    let told = table.record(TAG, accepted(), &at(late), None);
     assert!(told.contains(&key("c")));
-    // A digest does not age.
+    // What a digest names does not change.
     table.want(&key("d"), set(&[&digest()]), None, late);
-    table.record(&digest(), accepted(), "p", None, late);
-    table.want(&key("e"), set(&[&digest()]), None, late + seconds(9999));
-    assert_eq!(next(&table, late + seconds(9999)), Next::OnChange);
+    table.record(&digest(), accepted(), &at(late), None);
+    let later = late + seconds(9999);
+    table.want(&key("e"), set(&[&digest()]), None, later);
+    assert_eq!(
+        table.verdicts(&set(&[&digest()]), Some("p")).count(),
+        1,
+        "it is no new question"
+    );
+    assert_eq!(next(&mut table, later), Next::At(late + ACCEPTED));
+}
+
+#[test]
+fn a_digest_is_judged_again_and_trouble_takes_no_verdict_back() {
+    let (mut table, now) = (Table::default(), Instant::now());
+    let digest = digest();
+    table.want(&key("a"), set(&[&digest]), None, now);
+    table.record(&digest, accepted(), &at(now), None);
+    assert!(table.accepted(&digest, "p", now).is_some());
+    assert_eq!(next(&mut table, now), Next::At(now + ACCEPTED));
+    let mut time = now + ACCEPTED;
+    assert_eq!(next(&mut table, time), Next::Now(digest.clone()));
+    assert_eq!(table.accepted(&digest, "p", time), None);
+    for wait in [5, 10, 20] {
+        let told = table.record(&digest, away(), &at(time), None);
+        assert_eq!(told, [], "it is no news");
+        let verdicts: Vec<_> = table.verdicts(&set(&[&digest]), Some("p")).collect();
+        assert_eq!(verdicts, [(digest.clone(), accepted())]);
+        assert_eq!(next(&mut table, time), Next::At(time + seconds(wait)));
+        time += seconds(wait);
+    }
+    let refused = Verdict::Refused("its key has expired".to_owned());
+    let told = table.record(&digest, refused.clone(), &at(time), None);
+    assert_eq!(told, [key("a")]);
+    // Of another policy it says nothing.
+    table.record(&digest, accepted(), &at(time), None);
+    let look = Look {
+        policy: "q",
+        ..at(time)
+    };
+    table.record(&digest, away(), &look, None);
+    let verdicts: Vec<_> = table.verdicts(&set(&[&digest]), Some("q")).collect();
+    assert_eq!(verdicts, [(digest.clone(), away())]);
 }
 
 #[test]
@@ -116,17 +215,17 @@ fn a_request_to_refresh_is_answered_by_a_later_look() {
     let (mut table, now) = (Table::default(), Instant::now());
     let is_refreshed = |table: &Table| table.is_refreshed(&key("a"), [TAG].into_iter());
     table.want(&key("a"), set(&[TAG]), None, now);
-    table.record(TAG, accepted(), "p", None, now);
+    table.record(TAG, accepted(), &at(now), None);
     assert!(!is_refreshed(&table));
     let later = now + seconds(1);
     assert!(table.want(&key("a"), set(&[TAG]), Some("refresh"), later));
     assert!(!is_refreshed(&table));
-    assert_eq!(next(&table, later), Next::Now(TAG.to_owned()));
-    let told = table.record(TAG, accepted(), "p", None, later + seconds(1));
+    assert_eq!(next(&mut table, later), Next::Now(TAG.to_owned()));
+    let told = table.record(TAG, accepted(), &at(later + seconds(1)), None);
     assert_eq!(told, [key("a")]);
     assert!(!table.want(&key("a"), set(&[TAG]), Some("refresh"), later + seconds(2)));
     assert!(is_refreshed(&table));
-    assert_eq!(next(&table, later + seconds(2)), Next::OnChange);
+    assert_eq!(next(&mut table, later + seconds(2)), Next::OnChange);
     // The next one starts anew.
     assert!(table.want(
         &key("a"),
@@ -138,13 +237,30 @@ fn a_request_to_refresh_is_answered_by_a_later_look() {
 }
 
 #[test]
+fn a_look_that_began_before_the_request_does_not_answer_it() {
+    let (mut table, began) = (Table::default(), Instant::now());
+    let is_refreshed = |table: &Table| table.is_refreshed(&key("a"), [TAG].into_iter());
+    table.want(&key("a"), set(&[TAG]), None, began);
+    let asked = began + seconds(1);
+    table.want(&key("a"), set(&[TAG]), Some("refresh"), asked);
+    let ended = asked + seconds(1);
+    let look = Look { ended, ..at(began) };
+    assert_eq!(table.record(TAG, accepted(), &look, None), [key("a")]);
+    assert!(!is_refreshed(&table));
+    assert!(table.want(&key("a"), set(&[TAG]), Some("refresh"), ended));
+    assert_eq!(next(&mut table, ended), Next::Now(TAG.to_owned()));
+    table.record(TAG, accepted(), &at(ended), None);
+    assert!(is_refreshed(&table));
+}
+
+#[test]
 fn an_interval_resolves_tags_and_not_digests() {
     let (mut table, now) = (Table::default(), Instant::now());
     table.want(&key("a"), set(&[TAG, &digest()]), None, now);
     let hour = Some(seconds(3600));
-    table.record(TAG, accepted(), "p", hour, now);
-    table.record(&digest(), accepted(), "p", hour, now);
-    assert_eq!(next(&table, now), Next::At(now + seconds(3600)));
+    table.record(TAG, accepted(), &at(now), hour);
+    table.record(&digest(), accepted(), &at(now), hour);
+    assert_eq!(next(&mut table, now), Next::At(now + seconds(3600)));
 }
 
 #[test]
@@ -153,7 +269,7 @@ fn what_nobody_names_is_forgotten_beyond_a_limit() {
     for number in 0..1000 {
         let image = format!("r.example/x:{number}");
         table.want(&key("a"), set(&[&image]), None, now);
-        table.record(&image, accepted(), "p", None, now);
+        table.record(&image, accepted(), &at(now), None);
     }
     table.retain(|_| true);
     assert_eq!(table.known.len(), MAX_UNWANTED + 1);

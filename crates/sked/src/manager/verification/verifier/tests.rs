@@ -1,5 +1,7 @@
 //! The verifier against a registry on the loopback, with images that a key signs.
 
+mod places;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -24,9 +26,12 @@ const SIMPLE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 /// The media type, and the bytes.
 type TypedBytes = (String, Vec<u8>);
 
-/// Documents and blobs by their path.
+/// Documents and blobs by their path, and the paths that fail.
 #[derive(Clone, Default)]
-struct Content(Arc<Mutex<BTreeMap<String, TypedBytes>>>);
+struct Content(
+    Arc<Mutex<BTreeMap<String, TypedBytes>>>,
+    Arc<Mutex<Option<&'static str>>>,
+);
 
 struct World {
     host: String,
@@ -48,7 +53,16 @@ impl Content {
         all.insert(path, (kind.to_owned(), bytes.to_vec()));
     }
 
+    /// Every request whose path has this in it.
+    fn fail(&self, part: &'static str) {
+        *self.1.lock().unwrap() = Some(part);
+    }
+
     fn answer(&self, uri: &Uri) -> Response {
+        let fails = *self.1.lock().unwrap();
+        if fails.is_some_and(|part| uri.path().contains(part)) {
+            return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        }
         let found = self.0.lock().unwrap().get(uri.path()).cloned();
         let Some((kind, bytes)) = found else {
             return StatusCode::NOT_FOUND.into_response();
@@ -128,8 +142,12 @@ impl World {
 
     /// A manager's verifier that may ask this registry.
     fn verifier(&self) -> (Arc<Verifier>, stop::Stopper) {
+        self.verifier_by(&format!("\"{}\": {{security: plain-http}}\n", self.host))
+    }
+
+    /// With these settings of registries.
+    fn verifier_by(&self, settings: &str) -> (Arc<Verifier>, stop::Stopper) {
         let path = self.path("registries.yaml");
-        let settings = format!("\"{}\": {{security: plain-http}}\n", self.host);
         std::fs::write(&path, settings).unwrap();
         self.verifier_with(&[NamedRegistries::File(path)])
     }
@@ -164,6 +182,7 @@ fn schedext(sched: &str) -> Arc<SchedExt> {
 }
 
 async fn verdict(verifier: &Verifier, asked: &Arc<SchedExt>) -> Verdict {
+    verifier.want(asked);
     for _ in 0..300 {
         let known = verifier.known(asked);
         if let Some(verdict) = known.verdicts.get(&asked.spec.sched) {
@@ -196,13 +215,16 @@ async fn a_signed_image_is_accepted_by_its_digest_and_others_are_refused() {
     assert_eq!(resolved, signed);
     assert!(signer.starts_with("key sha256:"), "{signer}");
     assert!(policy.starts_with("sha256:"), "{policy}");
-    for (tag, why) in [("2", "is not signed"), ("3", "no signature of")] {
-        let refused = verdict(&verifier, &world.asks(tag)).await;
-        assert!(
-            matches!(&refused, Verdict::Refused(text) if text.contains(why)),
-            "{refused:?}"
-        );
-    }
+    let unsigned = verdict(&verifier, &world.asks("2")).await;
+    assert!(
+        matches!(&unsigned, Verdict::Unsigned(text) if text.contains("is not signed")),
+        "{unsigned:?}"
+    );
+    let refused = verdict(&verifier, &world.asks("3")).await;
+    assert!(
+        matches!(&refused, Verdict::Refused(text) if text.contains("no signature of")),
+        "{refused:?}"
+    );
     // A tag that does not exist is no verdict.
     let missing = verdict(&verifier, &world.asks("4")).await;
     assert!(matches!(&missing, Verdict::Trouble(_)), "{missing:?}");
@@ -225,6 +247,13 @@ async fn a_registry_that_no_administrator_named_is_not_asked() {
         matches!(&private, Verdict::Trouble(why) if why.contains("no public address")),
         "{private:?}"
     );
+    // Another port of the same host was named.
+    let (verifier, _stopper) = world.verifier_by("\"127.0.0.1:1\": {security: plain-http}\n");
+    let other_port = verdict(&verifier, &world.asks("1")).await;
+    assert!(
+        matches!(&other_port, Verdict::Trouble(why) if why.contains("no public address")),
+        "{other_port:?}"
+    );
     let other = NamedRegistries::Host("registry.example".to_owned());
     let (verifier, _stopper) = world.verifier_with(&[other]);
     let other = verdict(&verifier, &world.asks("1")).await;
@@ -241,6 +270,7 @@ async fn without_a_policy_nothing_is_known_and_the_reason_is() {
     remove(&world.path("policy.yaml"));
     let (verifier, _stopper) = world.verifier();
     let asked = world.asks("1");
+    verifier.want(&asked);
     let told = async {
         loop {
             let known = verifier.known(&asked);
@@ -253,4 +283,29 @@ async fn without_a_policy_nothing_is_known_and_the_reason_is() {
         }
     };
     timeout(Duration::from_secs(10), told).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_names_a_digest_hears_of_what_was_found_by_its_tag() {
+    let world = World::new().await;
+    let pinned = world.push("1", "one");
+    std::fs::remove_file(world.path("policy.yaml")).unwrap();
+    let (verifier, _stopper) = world.verifier();
+    let (by_tag, by_digest) = (world.asks("1"), schedext(&pinned));
+    verifier.want(&by_tag);
+    verifier.want(&by_digest);
+    let verdict = Verdict::Accepted {
+        resolved: pinned,
+        signer: "somebody".to_owned(),
+        policy: "p".to_owned(),
+        at: Timestamp::UNIX_EPOCH,
+    };
+    let now = Instant::now();
+    let look = Look {
+        policy: "p",
+        began: now,
+        ended: now,
+    };
+    let users = verifier.store(&by_tag.spec.sched, verdict, &look, 0);
+    assert_eq!(users, [part::key(&by_tag), part::key(&by_digest)].into());
 }
