@@ -11,14 +11,14 @@ use serde::Deserialize;
 use serde_saphyr::{DuplicateKeyPolicy, Spanned};
 
 use super::fault::{LocatedFault, MAX_ENTRIES, MAX_NAME, MAX_PREDICATE_TYPE, PolicyFault};
-use super::{PolicyFile, check_rekor, from_yaml, log_for_keys};
+use super::{PolicyFile, from_yaml};
 use crate::trust::pattern::Pattern;
 use crate::trust::policy::{
-    Authority, Claim, Contents, Decision, PolicySigner, PolicyWarning, RequiredAttestation,
-    RequiredClaim, Requirements, Scope, ScopedRule, TitleRule, Validity,
+    Authority, Claim, Contents, Decision, PolicySigner, RequiredAttestation, RequiredClaim,
+    Requirements, Scope, ScopedRule, TitleRule, Validity,
 };
 use crate::trust::rule::Rule;
-use crate::trust::signer_policy::Identity;
+use crate::trust::signer_policy::{Identity, LogForKeys};
 use crate::untrusted::brief;
 
 const VERSION: u64 = 2;
@@ -100,24 +100,20 @@ pub(super) fn parse(text: &str) -> Result<PolicyFile, LocatedFault> {
     }
     let rules = rules(yaml.rules.unwrap_or_default(), &signers.listed)?;
     let denied = digests(yaml.denied_digests.unwrap_or_default())?;
-    let no_keys = signers.keys.is_empty();
-    let log_not_set = yaml.rekor_url.is_some() && yaml.require_transparency_log.is_none();
-    let warning = (!no_keys && log_not_set).then_some(PolicyWarning::LogNotRequired);
-    let log_for_keys = log_for_keys(yaml.require_transparency_log, no_keys)?;
-    check_rekor(yaml.rekor_url.as_ref(), yaml.trusted_root.as_ref())?;
-    Ok(PolicyFile {
+    PolicyFile {
         keys: signers.keys,
         identities: signers.identities,
-        log_for_keys,
+        log_for_keys: LogForKeys::Optional,
         rekor_url: yaml.rekor_url,
         trusted_root: yaml.trusted_root,
-        warnings: warning.into_iter().collect(),
+        warnings: Vec::new(),
         contents: Some(Contents {
             signers: signers.listed,
             rules,
             denied,
         }),
-    })
+    }
+    .with_log_rule(yaml.require_transparency_log.as_ref())
 }
 
 impl Signers {
