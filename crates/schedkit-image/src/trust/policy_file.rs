@@ -19,7 +19,7 @@ use serde_saphyr::{DuplicateKeyPolicy, Location, MergeKeyPolicy, Spanned};
 use super::built_in::BuiltIn;
 use super::key::PublicKey;
 use super::pattern::Pattern;
-use super::policy::{Contents, Policy, PolicyFormat, PolicyWarning};
+use super::policy::{Authority, Contents, Policy, PolicyFormat, PolicyWarning, Validity};
 use super::root::{RootOrigin, TrustRoot};
 use super::signer_policy::{Identity, LogForKeys, NamedKey, SignerPolicy};
 use crate::untrusted::{Reader, brief, read_trusted_file};
@@ -161,12 +161,13 @@ impl PolicyFile {
             Some(required) if !has_keys => {
                 return Err(PolicyFault::LogAlwaysRequired.at(required));
             }
+            Some(_) | None if self.limits_time_of_key() => LogForKeys::ForTime,
             Some(_) | None => LogForKeys::Optional,
         };
         check_rekor(self.rekor_url.as_ref(), self.trusted_root.as_ref())?;
         if let Some(url) = &self.rekor_url
             && !has_identities
-            && log_for_keys == LogForKeys::Optional
+            && log_for_keys != LogForKeys::Required
         {
             return Err(PolicyFault::RekorNotKept.at(url));
         }
@@ -177,6 +178,14 @@ impl PolicyFile {
             log_for_keys,
             warnings: warnings.into_iter().collect(),
             ..self
+        })
+    }
+
+    fn limits_time_of_key(&self) -> bool {
+        let mut signers = self.contents.iter().flat_map(|one| &one.signers);
+        signers.any(|signer| match signer.authority {
+            Authority::Key(_) => signer.validity != Validity::default(),
+            Authority::Identity(_) => false,
         })
     }
 

@@ -39,6 +39,9 @@ pub struct Identity {
 pub enum LogForKeys {
     /// The key alone decides.
     Optional,
+    /// The key alone decides, and a valid entry proves when it signed: the policy limits the time of
+    /// one of its keys.
+    ForTime,
     /// A signature without a valid entry is refused.
     Required,
 }

@@ -15,6 +15,7 @@ mod certificate;
 mod ended_log;
 mod fixture;
 mod key_pair;
+mod key_times;
 mod log;
 mod memory_registry;
 mod payload;

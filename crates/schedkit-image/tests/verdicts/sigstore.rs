@@ -252,12 +252,22 @@ impl Sigstore {
         details: &str,
     ) -> Value {
         let signature = key.sign(&enclose(payload));
-        let verifier =
-            json!({"keyDetails": details, "publicKey": {"rawBytes": encode(key.spki())}});
-        let entry = self.second_entry(&enclose(payload), &signature, &verifier);
+        self.enter_in_rekor_v2(payload, &signature, &key.spki(), details)
+    }
+
+    /// The same of a signature by this key that was made elsewhere.
+    pub(crate) fn enter_in_rekor_v2(
+        &self,
+        payload: &str,
+        signature: &[u8],
+        spki: &[u8],
+        details: &str,
+    ) -> Value {
+        let verifier = json!({"keyDetails": details, "publicKey": {"rawBytes": encode(spki)}});
+        let entry = self.second_entry(&enclose(payload), signature, &verifier);
         bundle(
             payload,
-            &signature,
+            signature,
             &json!({"publicKey": {}, "tlogEntries": [entry]}),
         )
     }
