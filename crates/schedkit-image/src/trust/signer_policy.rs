@@ -85,6 +85,11 @@ impl SignerPolicy {
 }
 
 impl Identity {
+    /// Issuer and subject, if only one certificate identity fits.
+    pub(super) fn in_full(&self) -> Option<[&str; 2]> {
+        Some([self.issuer.exact_text()?, self.subject.exact_text()?])
+    }
+
     pub(super) fn matches(&self, issuer: &str, subject: &str) -> bool {
         self.issuer.matches(issuer) && self.subject.matches(subject)
     }

@@ -109,6 +109,8 @@ pub enum PolicyFault {
     RefuseFalse,
     #[error("`require` is any, all or a number from 1 to {0}, the number of the rule's signers")]
     Require(usize),
+    #[error("`require` can never be met: two of the rule's signers are one identity, which counts once")]
+    SameIdentity,
     #[error("`title` is asked or any")]
     Title,
     #[error("`minimumVersion`")]

@@ -4,10 +4,12 @@
 //! name that is unknown or repeated, a value that can never be met.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use jiff::Timestamp;
 use schedkit_core::Digest;
-use serde::Deserialize;
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_saphyr::{DuplicateKeyPolicy, Spanned};
 
 use super::fault::{LocatedFault, MAX_ENTRIES, MAX_NAME, MAX_PREDICATE_TYPE, PolicyFault};
@@ -89,7 +91,57 @@ struct Signers {
     regexps: usize,
 }
 
+/// YAML in which every name has a value. One without is probably a mistake, and would otherwise count
+/// as if it were not there: what it asks for would not be asked.
+struct WithValues;
+
+impl<'de> Deserialize<'de> for WithValues {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+/// The other kinds of values are an error: nothing at all.
+impl<'de> Visitor<'de> for WithValues {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value; leave out what has none")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<IgnoredAny, Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self, A::Error> {
+        while list.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+}
+
 pub(super) fn parse(text: &str) -> Result<PolicyFile, LocatedFault> {
+    from_yaml::<WithValues>(text, DuplicateKeyPolicy::Error)?;
     let yaml: YamlPolicy = from_yaml(text, DuplicateKeyPolicy::Error)?;
     if yaml.version.value != VERSION {
         return Err(PolicyFault::Version.at(&yaml.version));
@@ -98,7 +150,7 @@ pub(super) fn parse(text: &str) -> Result<PolicyFile, LocatedFault> {
     if signers.listed.is_empty() {
         return Err(PolicyFault::Empty.without_position());
     }
-    let rules = rules(yaml.rules.unwrap_or_default(), &signers.listed)?;
+    let rules = rules(yaml.rules.unwrap_or_default(), &signers)?;
     let denied = digests(yaml.denied_digests.unwrap_or_default())?;
     PolicyFile {
         keys: signers.keys,
@@ -158,6 +210,21 @@ impl Signers {
             validity,
         });
         Ok(())
+    }
+
+    /// How many of these can sign one image. Whoever fits two of them counts once, and only one fits an
+    /// issuer and a subject that are written in full.
+    fn different(&self, positions: &[usize]) -> usize {
+        let mut seen = BTreeSet::new();
+        let signers = positions.iter().filter_map(|at| self.listed.get(*at));
+        let counted = signers.filter(|signer| match signer.authority {
+            Authority::Key(_) => true,
+            Authority::Identity(at) => {
+                let identity = self.identities.get(at).and_then(Identity::in_full);
+                identity.is_none_or(|identity| seen.insert(identity))
+            }
+        });
+        counted.count()
     }
 
     fn identity(
@@ -278,7 +345,7 @@ fn validity(yaml: &Spanned<YamlSigner>) -> Result<Validity, LocatedFault> {
 
 fn rules(
     listed: Vec<Spanned<YamlRule>>,
-    signers: &[PolicySigner],
+    signers: &Signers,
 ) -> Result<Vec<ScopedRule>, LocatedFault> {
     if listed.is_empty() {
         return Err(PolicyFault::NoRules.without_position());
@@ -303,7 +370,7 @@ fn rules(
 fn rule(
     position: usize,
     yaml: Spanned<YamlRule>,
-    signers: &[PolicySigner],
+    signers: &Signers,
 ) -> Result<ScopedRule, LocatedFault> {
     let scope = scope(&yaml.value.scope)?;
     if let Some(refuse) = &yaml.value.refuse {
@@ -320,7 +387,8 @@ fn rule(
             denied: BTreeSet::new(),
         });
     }
-    let named = named(yaml.value.signers.as_deref().unwrap_or_default(), signers)?;
+    let listed = &signers.listed;
+    let named = named(yaml.value.signers.as_deref().unwrap_or_default(), listed)?;
     if named.is_empty() {
         return Err(PolicyFault::NoSignerInRule.at(&yaml));
     }
@@ -337,8 +405,8 @@ fn rule(
         parsed.map_err(|source| PolicyFault::MinimumVersion(source).at(&text))
     });
     let requirements = Requirements {
-        needed: needed(require.as_ref(), named.len())?,
-        attestations: required_attestations(attestations.unwrap_or_default(), &named, signers)?,
+        needed: needed(require.as_ref(), &named, signers)?,
+        attestations: required_attestations(attestations.unwrap_or_default(), &named, listed)?,
         minimum_version: minimum_version.transpose()?,
         title: title_rule(title.as_ref())?,
         signers: named,
@@ -397,17 +465,24 @@ fn named(names: &[Spanned<String>], signers: &[PolicySigner]) -> Result<Vec<usiz
     Ok(positions.into_iter().collect())
 }
 
-fn needed(require: Option<&Spanned<String>>, signers: usize) -> Result<usize, LocatedFault> {
+fn needed(
+    require: Option<&Spanned<String>>,
+    named: &[usize],
+    signers: &Signers,
+) -> Result<usize, LocatedFault> {
     let Some(require) = require else { return Ok(1) };
     let number = match require.value.as_str() {
         "any" => 1,
-        "all" => signers,
+        "all" => named.len(),
         other => other.parse().unwrap_or(0),
     };
-    match (1..=signers).contains(&number) {
-        true => Ok(number),
-        false => Err(PolicyFault::Require(signers).at(require)),
+    if !(1..=named.len()).contains(&number) {
+        return Err(PolicyFault::Require(named.len()).at(require));
     }
+    if number > signers.different(named) {
+        return Err(PolicyFault::SameIdentity.at(require));
+    }
+    Ok(number)
 }
 
 fn required_attestations(

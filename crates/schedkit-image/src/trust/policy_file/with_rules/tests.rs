@@ -205,6 +205,35 @@ fn whatever_contradicts_itself_is_an_error() {
     }
 }
 
+/// However many signers they are in the file.
+#[test]
+fn one_identity_is_not_asked_for_twice() {
+    let signer = |name: &str, subject: &str| {
+        format!("  {name}: {{issuer: i, subject{subject}, claims: {{ref: {name}}}}}\n")
+    };
+    let policy = |subjects: [&str; 3], require: &str| {
+        let signers = ["a", "b", "c"].into_iter().zip(subjects);
+        let signers: String = signers.map(|(name, subject)| signer(name, subject)).collect();
+        format!(
+            "version: 2\nsigners:\n{signers}rules: [{{scope: '*', signers: [a, b, c], require: {require}}}]\n"
+        )
+    };
+    for (subjects, most) in [
+        ([": s", ": s", ": t"], 2),
+        ([": s", ": s", ": s"], 1),
+        ([": s", ": s", "Prefix: s"], 2),
+        (["Prefix: s", "Prefix: s", "RegExp: ^s"], 3),
+    ] {
+        assert!(read(&policy(subjects, &most.to_string())).is_ok());
+        if most < 3 {
+            for require in ["all".to_owned(), (most + 1).to_string()] {
+                let found = fault(&policy(subjects, &require));
+                assert!(found.contains("counts once"), "{subjects:?} {found}");
+            }
+        }
+    }
+}
+
 #[test]
 fn size_and_number_are_limited() {
     let many = |count: usize| {

@@ -1,7 +1,9 @@
 //! Policies that are errors, each with a part of the error.
 
+const NO_VALUE: &str = "expected a value; leave out what has none";
+
 /// One rule of a policy with the signers `ci` and `release`. `DIGEST` is a digest.
-pub(super) const RULES: [(&str, &str); 21] = [
+pub(super) const RULES: [(&str, &str); 27] = [
     ("{scope: '*', signers: [x]}", "the policy has no signer `x`"),
     ("{scope: '*', signers: [ci, ci]}", "`ci` is named twice"),
     ("{scope: '*'}", "the rule names no signer"),
@@ -71,10 +73,19 @@ pub(super) const RULES: [(&str, &str); 21] = [
         "{scope: ghcr.io/a, signers: [ci], attestations: [{predicateType: a, signers: []}]}",
         "the rule names no signer",
     ),
+    ("{scope: '*', signers: [ci], minimumVersion: }", NO_VALUE),
+    ("{scope: '*', signers: [ci], deniedDigests: }", NO_VALUE),
+    ("{scope: '*', signers: [ci], deniedDigests: [~]}", NO_VALUE),
+    ("{scope: '*', signers: [ci], attestations: null}", NO_VALUE),
+    ("{scope: '*', signers: [ci], require: }", NO_VALUE),
+    (
+        "scope: '*'\n  signers: [ci]\n  title:\n",
+        "11:3: invalid type",
+    ),
 ];
 
 /// The signer `a` of a policy whose only rule names it.
-pub(super) const SIGNERS: [(&str, &str); 12] = [
+pub(super) const SIGNERS: [(&str, &str); 16] = [
     ("{}", "either a `key` or an identity"),
     (
         "{key: a.pem, issuer: b, subject: c}",
@@ -95,23 +106,21 @@ pub(super) const SIGNERS: [(&str, &str); 12] = [
         "{issuer: b, subject: c, claims: {ref: d, refPrefix: e}}",
         "`ref` is set twice",
     ),
-    (
-        "{key: a.pem, notAfter: tomorrow}",
-        "is not a time such as",
-    ),
+    ("{key: a.pem, notAfter: tomorrow}", "is not a time such as"),
     (
         "{key: a.pem, notBefore: 2026-01-02T00:00:00Z, notAfter: 2026-01-01T00:00:00Z}",
         "`notAfter` is before `notBefore`",
     ),
     ("{key: none.pem}", "the key "),
-    (
-        "{key: a.pem}\n  a: {key: b.pem}",
-        "duplicate",
-    ),
+    ("{key: a.pem, notAfter: }", NO_VALUE),
+    ("{key: a.pem, issuer: ~}", NO_VALUE),
+    ("{issuer: b, subject: c, claims: }", NO_VALUE),
+    ("{issuer: b, subject: c, claims: {ref: }}", NO_VALUE),
+    ("{key: a.pem}\n  a: {key: b.pem}", "duplicate"),
 ];
 
 /// Whole policies. `RULES` is a rule for the signer `a`.
-pub(super) const POLICIES: [(&str, &str); 9] = [
+pub(super) const POLICIES: [(&str, &str); 13] = [
     ("version: 1\n", "1:10: `version` is 2"),
     ("version: two\n", "1:10: "),
     ("version: 2\n", "1:1: the policy names neither"),
@@ -127,6 +136,22 @@ pub(super) const POLICIES: [(&str, &str); 9] = [
     (
         "version: 2\nsigners: {'a b': {key: a.pem}}\nRULES",
         "a signer's name has",
+    ),
+    (
+        "version: 2\nsigners: {a: {key: a.pem}}\ntrustedRoot:\nRULES",
+        NO_VALUE,
+    ),
+    (
+        "version: 2\nsigners: {a: {key: a.pem}}\nrekorURL: null\nRULES",
+        NO_VALUE,
+    ),
+    (
+        "version: 2\nsigners: {a: {key: a.pem}}\nrequireTransparencyLog:\nRULES",
+        NO_VALUE,
+    ),
+    (
+        "version: 2\nsigners: {a: {key: a.pem}}\ndeniedDigests:\nRULES",
+        NO_VALUE,
     ),
     (
         "version: 2\nsigners: {a: {key: a.pem}}\nrekorURL: https://rekor.sigstore.dev\nRULES",
