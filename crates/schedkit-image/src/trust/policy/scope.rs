@@ -15,6 +15,8 @@ use std::str::FromStr;
 
 use schedkit_core::{RegistryHost, Repository};
 
+const DOCKER_HUB: &str = "docker.io";
+
 /// Different spellings of one scope are equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope(Option<Prefix>);
@@ -60,6 +62,15 @@ impl Scope {
         }
     }
 
+    /// The official image of Docker Hub for which the scope would be wrong: its path has a part more.
+    pub(in crate::trust) fn unofficial_image(&self) -> Option<&str> {
+        let prefix = self.0.as_ref().filter(|prefix| prefix.host == DOCKER_HUB)?;
+        match prefix.path.as_slice() {
+            [name] if name != "library" => Some(name),
+            _ => None,
+        }
+    }
+
     /// Grows from scope to scope inside of it.
     pub(in crate::trust) fn depth(&self) -> usize {
         self.0.as_ref().map_or(0, |prefix| 1 + prefix.path.len())
@@ -98,7 +109,7 @@ impl fmt::Display for Scope {
 /// Addresses have one spelling already.
 fn same_host(host: &RegistryHost) -> &str {
     match host.as_str().trim_end_matches(":443") {
-        "index.docker.io" | "registry-1.docker.io" => "docker.io",
+        "index.docker.io" | "registry-1.docker.io" => DOCKER_HUB,
         other => other,
     }
 }

@@ -338,6 +338,25 @@ fn what_a_narrower_rule_loses_is_told() {
 }
 
 #[test]
+fn a_scope_that_may_be_meant_for_an_official_image_is_told() {
+    let advice = |scope: &str| {
+        let rule = format!("- {{scope: {scope}, signers: [ci, release]}}\n");
+        with_rules(&rule).advice()
+    };
+    let told = advice("index.docker.io/nginx");
+    assert_eq!(
+        told,
+        [
+            "docker.io/nginx covers docker.io/nginx/…, and not the official image nginx of Docker Hub, whose \
+             scope is docker.io/library/nginx"
+        ]
+    );
+    for scope in ["docker.io", "docker.io/library", "docker.io/library/nginx", "a.b/nginx"] {
+        assert_eq!(advice(scope), [""; 0], "{scope}");
+    }
+}
+
+#[test]
 fn loose_patterns_cause_warnings() {
     let policy = read(
         "version: 2\nsigners:\n  a: {issuer: i, subjectPrefix: https://a/b, claims: {refRegExp: main}}\nrules: [{scope: '*', signers: [a]}]\n",
