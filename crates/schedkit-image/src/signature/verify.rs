@@ -58,7 +58,7 @@ pub enum VerifyError {
     #[error("{image} is refused whoever signed it: {why}")]
     Denied { image: PinnedRef, why: Denial },
     #[error(
-        "{image} is signed by someone trusted, but {rule} of the policy also needs {}{}",
+        "{image} lacks what {rule} of the policy needs: {}{}",
         All(unmet),
         Others(signatures)
     )]
@@ -90,7 +90,7 @@ pub enum VerifyError {
     },
     /// Not all signatures were read, so a good one may have been missed.
     #[error(
-        "cannot tell whether {image} is signed by someone trusted: it has {found} referrers or signatures, and none of the {MAX_SIGNATURES} that were read is an accepted signature; remove old attestations, or copy the image with its signature to a repository of its own"
+        "cannot tell whether {image} is signed by someone trusted: it has {found} referrers or signatures, and the {MAX_SIGNATURES} that were read are not enough for the policy; remove old attestations, or copy the image with its signature to a repository of its own"
     )]
     TooMany { image: PinnedRef, found: usize },
     /// The search was not finished, so a signature may have been missed.

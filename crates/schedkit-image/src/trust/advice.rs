@@ -35,7 +35,10 @@ pub(super) enum Advice {
     },
     Unused(Rule),
     /// `docker.io/nginx` is short for `docker.io/library/nginx` in a reference, and not in a scope.
-    Unofficial { scope: String, image: String },
+    Unofficial {
+        scope: String,
+        image: String,
+    },
 }
 
 impl Policy {
@@ -55,15 +58,14 @@ impl Policy {
         considered.collect()
     }
 
-    /// One sentence for each rule that loses what a wider rule asks for, for each unused signer, and for
+    /// One sentence for each wider rule of which a rule loses something, for each unused signer, and for
     /// each scope that may be meant for an official image of Docker Hub.
     pub fn advice(&self) -> Vec<String> {
-        let narrower = self.rules().iter().filter_map(|narrow| {
+        let narrower = self.rules().iter().flat_map(|narrow| {
             let wider = self.rules().iter();
             let wider = wider.filter(|wide| wide.scope != narrow.scope);
             let wider = wider.filter(|wide| wide.scope.includes(&narrow.scope));
-            let nearest = wider.max_by_key(|wide| wide.scope.depth())?;
-            lost(narrow, nearest)
+            wider.filter_map(|wide| lost(narrow, wide))
         });
         let used = |position: usize| {
             let requirements = self.rules().iter().filter_map(ScopedRule::requirements);

@@ -239,7 +239,13 @@ async fn an_attestation_is_never_a_signature() {
         needed: 1,
         found: 0,
     }];
-    assert_eq!(unmet(world.verify(&required, &image).await), missing);
+    let outcome = world.verify(&required, &image).await;
+    let text = outcome.as_ref().unwrap_err().to_string();
+    assert!(
+        text.ends_with("lacks what rules[0] (*) of the policy needs: an accepted signature"),
+        "{text}"
+    );
+    assert_eq!(unmet(outcome), missing);
 }
 
 proptest! {

@@ -329,6 +329,14 @@ fn what_a_narrower_rule_loses_is_told() {
     ] {
         assert!(advice[0].contains(part), "{advice:?}");
     }
+    // The rule between them refuses everything, and so asks for nothing that could be lost.
+    let between = "- {scope: a.b/c, refuse: true}\n- {scope: a.b/c/d, signers: [ci]}\n";
+    let advice = with_rules(&format!("{wide}{between}")).advice();
+    assert_eq!(advice.len(), 1, "{advice:?}");
+    assert!(
+        advice[0].contains("rules[2] (a.b/c/d) replaces rules[0] (a.b)"),
+        "{advice:?}"
+    );
     let kept = wide.replace("a.b,", "a.b/c,");
     assert_eq!(with_rules(&format!("{wide}{kept}")).advice(), [""; 0]);
     assert_eq!(
