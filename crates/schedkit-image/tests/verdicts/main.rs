@@ -25,4 +25,5 @@ mod root;
 mod rules;
 mod search;
 mod sigstore;
+mod stricter;
 mod world;
