@@ -5,12 +5,16 @@ mod faults;
 use std::error::Error;
 use std::fs;
 
+use jiff::Timestamp;
 use proptest::prelude::*;
 use schedkit_core::Repository;
 
+use super::rules::MAX_RULES;
+use super::signers::MAX_REGEXPS;
 use super::*;
+use crate::trust::policy_file::fault::MAX_ENTRIES;
 use crate::trust::{
-    CertificateClaims, Policy, PolicyError, ProvenIdentity, ProvenSigner, Relevance,
+    CertificateClaims, Claim, Policy, PolicyError, ProvenIdentity, ProvenSigner, Relevance,
 };
 use crate::untrusted::{ReadError, Reader};
 
@@ -213,7 +217,9 @@ fn one_identity_is_not_asked_for_twice() {
     };
     let policy = |subjects: [&str; 3], require: &str| {
         let signers = ["a", "b", "c"].into_iter().zip(subjects);
-        let signers: String = signers.map(|(name, subject)| signer(name, subject)).collect();
+        let signers: String = signers
+            .map(|(name, subject)| signer(name, subject))
+            .collect();
         format!(
             "version: 2\nsigners:\n{signers}rules: [{{scope: '*', signers: [a, b, c], require: {require}}}]\n"
         )
@@ -359,7 +365,12 @@ fn a_scope_that_may_be_meant_for_an_official_image_is_told() {
              scope is docker.io/library/nginx"
         ]
     );
-    for scope in ["docker.io", "docker.io/library", "docker.io/library/nginx", "a.b/nginx"] {
+    for scope in [
+        "docker.io",
+        "docker.io/library",
+        "docker.io/library/nginx",
+        "a.b/nginx",
+    ] {
         assert_eq!(advice(scope), [""; 0], "{scope}");
     }
 }
