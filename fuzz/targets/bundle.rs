@@ -120,6 +120,22 @@ impl Registry for SingleSignature {
         });
         Ok(vec![serde_json::from_value(descriptor).expect("a descriptor")])
     }
+
+    fn places(&self, _: &Repository) -> usize {
+        1
+    }
+
+    async fn referrers_at(
+        &self,
+        image: &PinnedRef,
+        _: usize,
+    ) -> Result<Vec<Descriptor>, RegistryError> {
+        self.referrers(image).await
+    }
+
+    async fn document_at(&self, image: &ImageRef, _: usize) -> Result<Document, RegistryError> {
+        self.document(image).await
+    }
 }
 
 fuzz_target!(|bytes: &[u8]| {

@@ -27,6 +27,8 @@ pub(crate) struct EnabledScheduler {
     pub(crate) scheduler: String,
     /// As it was asked for, without the digest.
     pub(crate) reference: ImageRef,
+    /// The name that it was asked for as, if a catalog led to it.
+    pub(crate) catalog_name: Option<String>,
     pub(crate) image: PinnedRef,
     pub(crate) args: Vec<String>,
     /// Whether verification was waived for this image.
@@ -39,6 +41,9 @@ pub(crate) struct EnabledScheduler {
 struct Document {
     scheduler: String,
     reference: String,
+    /// Files of older programs do not have it.
+    #[serde(default)]
+    catalog_name: Option<String>,
     image: String,
     args: Vec<String>,
     allow_unsigned: bool,
@@ -102,6 +107,7 @@ impl EnabledScheduler {
         let Document {
             scheduler,
             reference,
+            catalog_name,
             image,
             args,
             allow_unsigned,
@@ -112,6 +118,7 @@ impl EnabledScheduler {
         Some(Self {
             scheduler,
             reference: reference.parse().ok()?,
+            catalog_name,
             image: PinnedRef::new(image.repository().clone(), digest),
             args,
             allow_unsigned,
@@ -139,6 +146,7 @@ impl EnabledScheduler {
         let Self {
             scheduler,
             reference,
+            catalog_name,
             image,
             args,
             allow_unsigned,
@@ -147,6 +155,7 @@ impl EnabledScheduler {
         let document = Document {
             scheduler,
             reference: reference.to_string(),
+            catalog_name,
             image: image.to_string(),
             args,
             allow_unsigned,
@@ -227,6 +236,7 @@ mod tests {
         let reference: ImageRef = "a.example/team/one:1.0".parse().unwrap();
         EnabledScheduler {
             scheduler: "scx_one".to_owned(),
+            catalog_name: Some("scx_one".to_owned()),
             image: PinnedRef::new(reference.repository().clone(), digest),
             reference,
             args: vec!["--slice us".to_owned(), "\"%n\" $x".to_owned()],

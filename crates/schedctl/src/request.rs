@@ -325,6 +325,7 @@ mod tests {
         let digest = format!("sha256:{}", "a".repeat(64)).parse().unwrap();
         EnabledScheduler {
             scheduler: "scx_one".to_owned(),
+            catalog_name: Some("scx_one".to_owned()),
             image: schedkit_core::PinnedRef::new(reference.repository().clone(), digest),
             reference,
             args: vec!["--fast".to_owned()],
@@ -354,6 +355,7 @@ mod tests {
             (&image.pin, &image.reference),
             (&enabled(true).image, &enabled(true).reference)
         );
+        assert_eq!(image.catalog_name.as_deref(), Some("scx_one"));
         assert_eq!(kept.args, ["--fast"]);
         assert_eq!(kept.pull, args::PullPolicy::Missing);
         assert!(kept.image.trust.waiver.is_some());

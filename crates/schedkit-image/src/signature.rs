@@ -22,16 +22,19 @@ mod concurrency;
 mod conformity;
 mod find;
 mod found;
+mod judge;
 mod key_id;
 mod labels;
 mod log_entry;
 mod payload;
 mod progress;
 mod refusal;
+mod search;
 mod simple_signing;
 mod verdict;
 mod verdict_store;
 mod verify;
+mod verify_error;
 
 pub use asked::AskedImage;
 pub use conformity::{Nonconformity, TitleCheck};
@@ -43,4 +46,5 @@ pub use verdict::{
     Verified, Waived, waive,
 };
 pub use verdict_store::{VerdictStore, VerdictStoreError};
-pub use verify::{Denial, RefusedSignature, VerifyError, verify};
+pub use verify::verify;
+pub use verify_error::{Denial, RefusedSignature, VerifyError};

@@ -47,6 +47,7 @@ pub(super) async fn enable(
     let kept = EnabledScheduler {
         scheduler: target.scheduler.clone(),
         reference: target.reference.clone(),
+        catalog_name: target.catalog_name.clone(),
         image: trusted.image().clone(),
         args: request.args.clone(),
         allow_unsigned: matches!(trusted, Trusted::Waived(_)),

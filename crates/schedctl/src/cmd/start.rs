@@ -73,10 +73,11 @@ async fn try_start(session: &Session<'_>, printer: &mut Printer) -> anyhow::Resu
         session.lock(printer).await?;
     }
     let mut desired = desired(request, &target, session.runtimes.chosen.runtime);
+    let asked_as = target.catalog_name.as_deref();
     // `switch` may have to replace an older image of the same tag: only the digest shows that.
     let first = session.decide(&desired).await?;
     if let (Decision::AlreadyRuns(running), StartMode::Run) = (first, request.mode) {
-        return session.already_runs(&running, printer).await;
+        return session.already_runs(&running, asked_as, printer).await;
     }
     let trusted = session.check_and_verify(&target, printer).await?;
     desired.image = Some(trusted.image().to_string());
@@ -87,7 +88,7 @@ async fn try_start(session: &Session<'_>, printer: &mut Printer) -> anyhow::Resu
     let plan = match session.decide(&desired).await? {
         Decision::AlreadyRuns(running) => {
             drop(lock);
-            return session.already_runs(&running, printer).await;
+            return session.already_runs(&running, asked_as, printer).await;
         }
         Decision::Start {
             leftovers,
@@ -256,9 +257,16 @@ impl<'a> Session<'a> {
         result.map_err(|failure| anyhow::Error::new(*failure))
     }
 
-    async fn already_runs(&self, running: &Running, printer: &mut Printer) -> anyhow::Result<Exit> {
-        let (container, driver) = (&running.container, &self.driver);
-        verify_running(container, self.request, self.settings, driver, printer).await?;
+    /// `asked_as` is the name that a catalog led from.
+    async fn already_runs(
+        &self,
+        running: &Running,
+        asked_as: Option<&str>,
+        printer: &mut Printer,
+    ) -> anyhow::Result<Exit> {
+        let (request, settings, driver) = (self.request, self.settings, &self.driver);
+        let container = &running.container;
+        verify_running(container, asked_as, request, settings, driver, printer).await?;
         if !self.is_dry_run() && !running.leftovers.is_empty() {
             self.remove_leftovers(printer).await?;
         }
@@ -343,6 +351,7 @@ mod tests {
         let enabled = EnabledScheduler {
             scheduler: "scx_one".to_owned(),
             reference: TAG.parse().unwrap(),
+            catalog_name: None,
             image: pinned(digit),
             args: Vec::new(),
             allow_unsigned: false,

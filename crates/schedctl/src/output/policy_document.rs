@@ -16,7 +16,7 @@ pub(super) struct PolicyDocument {
     pub(super) path: Option<String>,
     /// `null` for a file.
     built_in: Option<&'static str>,
-    /// Equal for policies that decide the same.
+    /// Policies with the same fingerprint decide the same.
     fingerprint: String,
     pub(super) trusted_root: RootDocument,
 }

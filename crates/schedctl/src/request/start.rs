@@ -32,6 +32,8 @@ pub(crate) struct ImageRequest {
 pub(crate) struct EnabledImage {
     pub(crate) scheduler: String,
     pub(crate) reference: ImageRef,
+    /// The name that it was asked for as, if a catalog led to it.
+    pub(crate) catalog_name: Option<String>,
     pub(crate) pin: PinnedRef,
 }
 
@@ -177,6 +179,7 @@ impl StartRequest {
         let EnabledScheduler {
             scheduler,
             reference,
+            catalog_name,
             image: pin,
             args,
             allow_unsigned,
@@ -191,6 +194,7 @@ impl StartRequest {
             self.image.enabled = Some(EnabledImage {
                 scheduler,
                 reference,
+                catalog_name,
                 pin,
             });
         }

@@ -330,3 +330,83 @@ fn instead_of_registry(kept: &Kept, error: &anyhow::Error) -> String {
         "{error}; {image} may run nevertheless, because the signature of {signer} was accepted at {at:.0}"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+
+    use schedctl_args::args::Format;
+    use schedkit_image::hash::sha256;
+    use schedkit_image::registry::{ClientConfig, HostConfig, Hosts, Security};
+
+    use super::*;
+    use crate::fixtures::fake_runtime::{Behaviour, FakeRuntime};
+
+    /// A registry whose tag leads somewhere else at each request.
+    fn moving_registry() -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            for (count, stream) in listener.incoming().map_while(Result::ok).enumerate() {
+                let lines = BufReader::new(&stream).lines().map_while(Result::ok);
+                let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+                let is_tag = head
+                    .first()
+                    .is_some_and(|line| line.contains("/manifests/1.0 "));
+                let status = if is_tag { 200 } else { 404 };
+                let digest = sha256(&count.to_be_bytes());
+                let _ = write!(
+                    &stream,
+                    "HTTP/1.1 {status} -\r\ndocker-content-digest: {digest}\r\ncontent-length: 0\r\n\
+                     connection: close\r\n\r\n"
+                );
+            }
+        });
+        address
+    }
+
+    /// Otherwise a tag that moves would have one image compared with the machine, and run another.
+    #[tokio::test]
+    async fn fit_and_trust_are_about_the_same_digest() {
+        let host = moving_registry();
+        let config = HostConfig {
+            security: Security::PlainHttp,
+            ..HostConfig::default()
+        };
+        let registry = Client::new(ClientConfig {
+            hosts: Hosts::new([(host.parse().unwrap(), config)]).unwrap(),
+            ..ClientConfig::default()
+        });
+        let reference = format!("{host}/team/one:1.0").parse().unwrap();
+        let trust = TrustRequirement {
+            policy: PolicySource::default(),
+            waiver: Some("--allow-unsigned"),
+        };
+        let check = ImageCheck {
+            reference: &reference,
+            pin: None,
+            catalog_name: None,
+            trust: &trust,
+            registry: &registry,
+            verdicts: None,
+            driver: &FakeRuntime::new(Behaviour::Attaches),
+            audit: None,
+        };
+        let compared = RefCell::new(Vec::new());
+        let compare = async |needs: Needs<'_>| {
+            let Needs::OfImage(image) = needs else {
+                panic!("{needs:?}");
+            };
+            compared.borrow_mut().push(image.clone());
+            Ok(())
+        };
+        let mut printer = Printer::new(Format::Text);
+        let trusted = check.require_trust(PullPolicy::Always, compare, &mut printer);
+        let trusted = trusted.await.unwrap();
+        assert_eq!(*compared.borrow(), [trusted.image().clone()]);
+        let now = resolve(&registry, &reference).await.unwrap();
+        assert_ne!(now, *trusted.image());
+    }
+}

@@ -1,5 +1,6 @@
-//! Verifies the image of a scheduler that runs already, if another trust policy accepted it. Called
-//! by `run` and `switch` before they report that there is nothing to do.
+//! Verifies the image of a scheduler that runs already, if another trust policy accepted it, or if it
+//! was not compared with the name that it is asked for as. Called by `run` and `switch` before they
+//! report that there is nothing to do.
 
 use anyhow::Context;
 use schedkit_core::ImageRef;
@@ -13,9 +14,11 @@ use crate::settings::Settings;
 use crate::steps::find_image::catalog_name;
 use crate::steps::verify_image::{ImageCheck, Needs, read_policy};
 
-/// Asks for a verdict, as `--pull` has it, only if the policy has changed since the start.
+/// Asks for a verdict, as `--pull` has it, only if that of the start does not answer the question.
+/// `asked_as` is the name that a catalog led from.
 pub(crate) async fn verify_running(
     running: &RuntimeContainer,
+    asked_as: Option<&str>,
     request: &StartRequest,
     settings: &Settings,
     driver: &impl Driver,
@@ -27,17 +30,26 @@ pub(crate) async fn verify_running(
     }
     let record = &running.container.record;
     let policy = read_policy(&requirement.policy, printer)?;
-    if is_accepted_by(record.trust.as_ref(), &policy.fingerprint().to_string()) {
-        return Ok(());
-    }
     let name = running.scheduler();
     let image = record.image.as_deref().unwrap_or_default();
     let image: Result<ImageRef, _> = image.parse();
     let image = image.with_context(|| format!("the image of {name} cannot be verified"))?;
+    let started_as = catalog_name(&name, &image);
+    let asked_as = asked_as.or(started_as);
+    let title = |name| policy.name_to_check(image.repository(), name);
+    let kept = |title| {
+        let kept = settings.verdicts.as_ref()?.find_as(&image, &policy, title);
+        kept.ok().flatten()
+    };
+    let is_accepted = is_accepted_by(record.trust.as_ref(), &policy.fingerprint().to_string());
+    let is_compared = title(asked_as) == title(started_as) || kept(title(asked_as)).is_some();
+    if is_accepted && is_compared {
+        return Ok(());
+    }
     let check = ImageCheck {
         reference: &image,
         pin: None,
-        catalog_name: catalog_name(&name, &image),
+        catalog_name: asked_as,
         trust: requirement,
         registry: &Client::new(settings.registry.clone()),
         verdicts: settings.verdicts.as_ref(),
@@ -62,6 +74,8 @@ fn is_accepted_by(trust: Option<&Trust>, fingerprint: &str) -> bool {
 mod tests {
     use clap::Parser;
     use schedctl_args::args::{Args, Format};
+    use schedkit_image::signature::VerdictStore;
+    use schedkit_image::trust::BuiltIn;
     use schedkit_runtime::driver::Runtime;
 
     use super::*;
@@ -71,24 +85,88 @@ mod tests {
     use crate::settings::config_file::ConfigFile;
     use crate::settings::environment::Environment;
 
-    /// Nothing listens where its image is from.
-    #[tokio::test]
-    async fn with_never_no_registry_is_asked() {
+    const REPOSITORY: &str = "127.0.0.1:1/team/scx_one";
+
+    /// Of `run scx_one --pull never`; nothing listens where its image is from.
+    async fn outcome(
+        options: &[&str],
+        asked_as: Option<&str>,
+        policy: Option<&str>,
+        verdicts: Option<VerdictStore>,
+    ) -> Result<(), String> {
         let line = ["schedctl", "run", "scx_one", "--pull", "never"];
-        let args = Args::try_parse_from(line).unwrap();
+        let args = Args::try_parse_from(line.iter().chain(options)).unwrap();
         let request = Request::new(args, Environment::empty(), ConfigFile::default(), None);
-        let Request { command, settings } = request.unwrap();
+        let Request {
+            command,
+            mut settings,
+        } = request.unwrap();
         let Command::Start(start) = command else {
             panic!("{command:?}");
         };
+        settings.verdicts = verdicts;
         let mut running = runtime_container(Runtime::Podman, "aaaa", "scx_one");
-        let image = format!("127.0.0.1:1/team/one@sha256:{}", "a".repeat(64));
-        running.container.record.image = Some(image);
-        let runtime = FakeRuntime::new(Behaviour::Attaches);
-        let mut printer = Printer::new(Format::Text);
-        let verified = verify_running(&running, &start, &settings, &runtime, &mut printer).await;
-        let error = verified.unwrap_err().to_string();
+        let record = &mut running.container.record;
+        record.image = Some(format!("{REPOSITORY}@sha256:{}", "a".repeat(64)));
+        record.trust = policy.map(|policy| Trust::Verified {
+            signer: "somebody".to_owned(),
+            policy: policy.to_owned(),
+        });
+        let (runtime, mut printer) = (
+            FakeRuntime::new(Behaviour::Attaches),
+            Printer::new(Format::Text),
+        );
+        let verified = verify_running(
+            &running,
+            asked_as,
+            &start,
+            &settings,
+            &runtime,
+            &mut printer,
+        );
+        verified.await.map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn with_never_no_registry_is_asked() {
+        let error = outcome(&[], None, None, None).await.unwrap_err();
         assert!(error.contains("was not verified under this"), "{error}");
+    }
+
+    /// A reference says nothing about the title where a policy has no rules.
+    #[tokio::test]
+    async fn what_was_started_by_its_reference_is_verified_for_the_name() {
+        let by_signers = BuiltIn::SchedkitOrganisation;
+        let fingerprint = by_signers.policy().unwrap().fingerprint().to_string();
+        let options = ["--trust-policy", by_signers.name()];
+        let by_name = async |verdicts| {
+            let name = Some("scx_one");
+            outcome(&options, name, Some(&fingerprint), verdicts).await
+        };
+        let by_reference = outcome(&options, None, Some(&fingerprint), None).await;
+        assert_eq!(by_reference, Ok(()));
+        let error = by_name(None).await.unwrap_err();
+        assert!(error.contains("was not verified under this"), "{error}");
+
+        let folder = tempfile::tempdir().unwrap();
+        let kept = serde_json::json!({
+            "reference": REPOSITORY, "repository": REPOSITORY,
+            "digest": format!("sha256:{}", "a".repeat(64)), "signer": "somebody",
+            "policy": fingerprint, "verified_at": "2026-01-02T03:04:05Z",
+            "title": {"compared-with": "scx_one"},
+        });
+        std::fs::write(folder.path().join("kept.json"), kept.to_string()).unwrap();
+        let owner = rustix::process::geteuid().as_raw();
+        let store = || Some(VerdictStore::at(folder.path(), owner));
+        assert_eq!(by_name(store()).await, Ok(()));
+        let other = kept.to_string().replace("scx_one\"}", "scx_two\"}");
+        std::fs::write(folder.path().join("kept.json"), other).unwrap();
+        assert!(by_name(store()).await.is_err());
+        // Where the policy has rules, the reference says as much as the name.
+        let rules = BuiltIn::Schedkit.policy().unwrap();
+        let fingerprint = rules.fingerprint().to_string();
+        let outcome = outcome(&[], Some("scx_one"), Some(&fingerprint), None).await;
+        assert_eq!(outcome, Ok(()));
     }
 
     #[test]

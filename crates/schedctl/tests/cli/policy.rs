@@ -223,7 +223,7 @@ fn a_rule_decides_what_its_images_need() {
         ),
         (
             "- {scope: HOST/team, signers: [release], attestations: [{predicateType: https://slsa.dev/provenance/v1}]}\n".to_owned(),
-            "also needs an accepted attestation https://slsa.dev/provenance/v1",
+            "of the policy needs: an accepted attestation https://slsa.dev/provenance/v1",
         ),
         ("- {scope: HOST/team/two, signers: [release]}\n".to_owned(), "no rule of the policy covers"),
         (format!("{any}- {{scope: HOST/team/one, refuse: true}}\n"), "refuses every image"),

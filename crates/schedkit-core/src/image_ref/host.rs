@@ -1,7 +1,7 @@
 //! The host of a registry, with an optional port.
 
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use super::error::ImageRefError;
@@ -9,7 +9,9 @@ use super::error::ImageRefError;
 const MAX_NAME: usize = 253;
 const MAX_LABEL: usize = 63;
 
-/// `ghcr.io`, `localhost:5000`, `192.0.2.1`, `[2001:db8::1]:5000`; always in lower case.
+/// `ghcr.io`, `localhost:5000`, `192.0.2.1`, `[2001:db8::1]:5000`. Always in lower case, and addresses in
+/// their one usual form: programs that connect accept others (`127.1`), which would lead past rules
+/// and settings for the host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RegistryHost(String);
 
@@ -35,24 +37,23 @@ impl FromStr for RegistryHost {
     type Err = ImageRefError;
 
     fn from_str(text: &str) -> Result<Self, ImageRefError> {
-        let is_valid = match text.strip_prefix('[') {
-            Some(rest) => rest
-                .split_once(']')
-                .is_some_and(|(ip, rest)| is_ipv6(ip) && is_port_or_nothing(rest)),
+        let host = match text.strip_prefix('[').map(|rest| rest.split_once(']')) {
+            Some(address) => address.and_then(|(address, port)| ipv6(address, port)),
             None => {
                 let (name, port) = text.split_at(text.find(':').unwrap_or(text.len()));
-                is_name(name) && is_port_or_nothing(port)
+                let is_valid = is_name(name) && is_port_or_nothing(port);
+                is_valid.then(|| text.to_ascii_lowercase())
             }
         };
-        is_valid
-            .then(|| Self(text.to_ascii_lowercase()))
-            .ok_or_else(|| ImageRefError::Host(text.to_owned()))
+        let invalid = || ImageRefError::Host(text.to_owned());
+        host.map(Self).ok_or_else(invalid)
     }
 }
 
 /// Without a zone (`%eth0`): it names an interface of one machine.
-fn is_ipv6(text: &str) -> bool {
-    text.parse::<Ipv6Addr>().is_ok()
+fn ipv6(address: &str, port: &str) -> Option<String> {
+    let address: Ipv6Addr = address.parse().ok()?;
+    is_port_or_nothing(port).then(|| format!("[{address}]{port}"))
 }
 
 fn is_port_or_nothing(text: &str) -> bool {
@@ -64,7 +65,16 @@ fn is_port_or_nothing(text: &str) -> bool {
 }
 
 fn is_name(text: &str) -> bool {
-    text.len() <= MAX_NAME && text.split('.').all(is_label)
+    let is_name = text.len() <= MAX_NAME && text.split('.').all(is_label);
+    is_name && (!ends_in_number(text) || text.parse::<Ipv4Addr>().is_ok())
+}
+
+/// Whether URLs take a host for an IPv4 address, as in `127.1`, `0x7f000001` and `010.0.0.1`.
+fn ends_in_number(text: &str) -> bool {
+    let last = text.rsplit('.').next().unwrap_or(text);
+    let hex = last.strip_prefix("0x").or(last.strip_prefix("0X"));
+    last.bytes().all(|byte| byte.is_ascii_digit())
+        || hex.is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 fn is_label(text: &str) -> bool {

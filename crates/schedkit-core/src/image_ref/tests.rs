@@ -22,6 +22,10 @@ fn an_accepted_reference_is_printed_in_full() {
         ("localhost:5000/a/b-c:1", "localhost:5000/a/b-c:1"),
         ("[2001:DB8::1]:5000/a:1", "[2001:db8::1]:5000/a:1"),
         ("[::1]/a", "[::1]/a:latest"),
+        ("[0:0::0:1]:5000/a:1", "[::1]:5000/a:1"),
+        ("[::FFFF:7f00:1]/a:1", "[::ffff:127.0.0.1]/a:1"),
+        ("0x7f.example/a:1", "0x7f.example/a:1"),
+        ("1.2.3.4a/a:1", "1.2.3.4a/a:1"),
         ("192.0.2.1/a__b.c---d:1", "192.0.2.1/a__b.c---d:1"),
         ("docker.io/nginx", "docker.io/library/nginx:latest"),
         ("docker.io/team/nginx", "docker.io/team/nginx:latest"),
@@ -78,6 +82,29 @@ fn a_refused_reference_has_its_error() {
     let tag = "t".repeat(129);
     let text = format!("a.b/c:{tag}");
     assert_eq!(text.parse::<ImageRef>(), Err(ImageRefError::Tag(tag)));
+}
+
+/// URLs take these for IPv4 addresses.
+#[test]
+fn an_ipv4_address_has_one_spelling() {
+    for host in [
+        "127.1",
+        "127.0.1",
+        "127:5000",
+        "2130706433:5000",
+        "0x7f000001:5000",
+        "0X7F.0.0.1",
+        "127.0.0.0x1",
+        "127.0.0.0x",
+        "0177.0.0.1",
+        "010.0.0.1:5000",
+        "1.2.3.4.5",
+        "256.0.0.1",
+        "registry.example.1",
+    ] {
+        let refused = format!("{host}/team/one").parse::<ImageRef>();
+        assert_eq!(refused, Err(ImageRefError::Host(host.to_owned())));
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! knows. What is downloaded only says which names exist.
 //!
 //! So whoever controls the file, or the way to it, cannot have a name lead to another image. A catalog
-//! that the user names is the user's own word, and may say anything.
+//! that the user names is not checked, and may say anything.
 
 use super::name::SchedulerName;
 use super::resolve::Catalog;

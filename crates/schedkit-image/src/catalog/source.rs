@@ -81,7 +81,7 @@ pub enum SourceError {
         #[source]
         source: CatalogError,
     },
-    #[error("the catalog {url} is not believed")]
+    #[error("the catalog {url} is not accepted")]
     NotPinned {
         url: CatalogUrl,
         #[source]
@@ -126,7 +126,7 @@ fn read(path: PathBuf) -> Result<Loaded, SourceError> {
     }
 }
 
-/// The cached copy is replaced only by a valid catalog that is believed.
+/// The cached copy is replaced only by a valid catalog that is accepted.
 async fn fetch(
     url: &CatalogUrl,
     cache: &Cache,

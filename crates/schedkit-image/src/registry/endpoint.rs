@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_host_that_makes_no_url_is_an_error() {
-        let repository = "999.999.999.999/a".parse().unwrap();
+        let repository = "xn--a.example/a".parse().unwrap();
         let error = endpoints(&Hosts::default(), &repository, 3, "x").unwrap_err();
         assert!(matches!(
             error.problem(),

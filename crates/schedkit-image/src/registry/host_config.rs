@@ -310,6 +310,20 @@ mod tests {
         assert_eq!(config.ca, Some(PathBuf::from("/y")));
     }
 
+    /// Otherwise another one would lead past `upstream = "never"`.
+    #[test]
+    fn an_address_has_one_spelling() {
+        let hosts = hosts(r#"{"[0:0::1]:5000": {"security": "plain-http"}}"#).unwrap();
+        for spelling in ["[::1]:5000", "[0::0:1]:5000"] {
+            assert!(hosts.get(&spelling.parse().unwrap()).is_some());
+        }
+        let url = Url::parse("http://[0::1]:5000/v2/").unwrap();
+        assert!(hosts.of_url(&url).is_some());
+        for host in ["127.1:5000", "0x7f000001:5000", "010.0.0.1"] {
+            assert!(host.parse::<RegistryHost>().is_err(), "{host}");
+        }
+    }
+
     #[test]
     fn contradictions_are_refused() {
         let many = format!(

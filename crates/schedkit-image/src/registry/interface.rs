@@ -54,27 +54,17 @@ pub trait Registry {
     /// How many places have the images of a repository: its mirrors and the registry itself. Content
     /// by digest is the same in all of them; lists and tags differ, so that whoever looks for
     /// something must ask each place, counted from 0.
-    fn places(&self, _: &Repository) -> usize {
-        1
-    }
+    fn places(&self, repository: &Repository) -> usize;
 
     /// [`referrers`](Self::referrers), as one place lists them.
     async fn referrers_at(
         &self,
         image: &PinnedRef,
-        _place: usize,
-    ) -> Result<Vec<Descriptor>, RegistryError> {
-        self.referrers(image).await
-    }
+        place: usize,
+    ) -> Result<Vec<Descriptor>, RegistryError>;
 
     /// [`document`](Self::document), as one place has it.
-    async fn document_at(
-        &self,
-        image: &ImageRef,
-        _place: usize,
-    ) -> Result<Document, RegistryError> {
-        self.document(image).await
-    }
+    async fn document_at(&self, image: &ImageRef, place: usize) -> Result<Document, RegistryError>;
 }
 
 /// Resolves a reference to a digest. Whatever is verified, pulled or run was resolved here, once.

@@ -41,7 +41,7 @@ impl Platform {
         }
     }
 
-    fn has_same_os_and_architecture(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_os_and_architecture(&self, other: &Self) -> bool {
         self.os == other.os && self.architecture == other.architecture
     }
 }

@@ -177,7 +177,7 @@ impl From<serde_json::Error> for BadResponse {
 /// Why a connection was not even attempted.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// A well-formed host name such as 999.999.999.999 that is no part of a URL.
+    /// A well-formed host name such as xn--a.example that is no part of a URL.
     #[error("the host name cannot be part of a URL")]
     Address,
     #[error("cannot use {} with its certificate authority", path.display())]

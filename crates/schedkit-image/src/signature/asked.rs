@@ -30,8 +30,8 @@ impl<'a> AskedImage<'a> {
         }
     }
 
-    /// To run on this platform only, so that the labels of images for others are not read. Without it
-    /// the images for all platforms of Linux must be what was asked for.
+    /// To run on this platform only, so that the labels of images for other systems and architectures are
+    /// not read. Without it the images for all platforms of Linux must be what was asked for.
     #[must_use]
     pub fn on(self, machine: &'a Platform) -> Self {
         Self {

@@ -191,7 +191,7 @@ fn accept(
 
 /// Also called before the library, which uses its own clock and returns the same error for a
 /// certificate that was not valid.
-fn check_not_in_future(times: &[Timestamp], now: Timestamp) -> Result<(), Refusal> {
+pub(super) fn check_not_in_future(times: &[Timestamp], now: Timestamp) -> Result<(), Refusal> {
     if let Some(&made) = times.iter().find(|&&time| time > now) {
         return Err(Refusal::Future { made, now });
     }

@@ -1,23 +1,29 @@
-//! Verifies signatures made with a key that the policy names. The log entry is verified only when
-//! the policy requires one.
+//! Verifies signatures made with a key that the policy names. The log entry is verified only if the
+//! policy requires one, or if it limits the time in which a key is accepted: then a valid entry proves
+//! the time of the signature.
 
 use jiff::Timestamp;
 use schedkit_core::Digest;
+use sigstore_verify::trust_root::TrustedRoot;
 use sigstore_verify::types::{Artifact, Bundle as Parsed, DerPublicKey, Sha256Hash};
-use sigstore_verify::{Error, PublicKeyVerificationPolicy, TransparencyLogError, Verifier};
+use sigstore_verify::{
+    Error, PublicKeyVerificationPolicy, TransparencyLogError, VerificationResult, Verifier,
+};
 
 use super::bundle::Bundle;
 use super::by_certificate;
 use super::log_entry::{Entry, LoggedSigner, RekorVersion};
 use super::refusal::Refusal;
 use super::simple_signing::SimpleSignature;
-use super::verdict::{Accepted, Evidence, Format, LogEvidence, Signer};
+use super::verdict::{Accepted, Evidence, Format, Signer};
 use crate::trust::{LogForKeys, NamedKey, Rule, SignerPolicy};
 use crate::untrusted::brief;
 
 /// A signature with its log entry.
 struct Logged<'a> {
     bundle: &'a Parsed,
+    /// The same without its timestamps.
+    unstamped: &'a Parsed,
     entry: Entry<'a>,
     artifact: Artifact<'a>,
 }
@@ -31,28 +37,22 @@ pub(super) fn verify_bundle(
 ) -> Result<Accepted, Refusal> {
     let (rule, named) = find_key(policy, bundle.message(), bundle.signature())?;
     bundle.check_key_id(named.key.der())?;
-    let mut evidence = without_log(Format::Bundle);
-    if policy.log_for_keys() == LogForKeys::Required {
-        let logged = bundle.without_timestamps();
-        let entry = Entry::read(&logged, policy.root())?;
-        // Only a timestamp proves that an entry without a promise is older than its log's end.
-        let needs_timestamps = entry.has_ended(now) && entry.entry.inclusion_promise.is_none();
+    let read_log = || {
+        let unstamped = bundle.without_timestamps();
+        let entry = Entry::read(&unstamped, policy.root())?;
         if entry.version == RekorVersion::V2 {
             let signer = LoggedSigner::Key(named.key.der());
             entry.check_v2_body(bundle.message(), bundle.signature(), &signer)?;
         }
         let logged = Logged {
-            bundle: match needs_timestamps {
-                true => bundle.parsed(),
-                false => &logged,
-            },
+            bundle: bundle.parsed(),
+            unstamped: &unstamped,
             entry,
             artifact: Artifact::from(Sha256Hash::new(*digest.as_bytes())),
         };
-        let (log, time) = check_log(policy, named, logged, now)?;
-        evidence.log = Some(log);
-        evidence.integrated_time = time;
-    }
+        check_log(policy, named, &logged, now, Format::Bundle)
+    };
+    let evidence = evidence(policy, Format::Bundle, read_log)?;
     Ok(accept(rule, named, evidence))
 }
 
@@ -63,20 +63,38 @@ pub(super) fn verify_simple(
     now: Timestamp,
 ) -> Result<Accepted, Refusal> {
     let (rule, named) = find_key(policy, signature.payload(), signature.signature())?;
-    let mut evidence = without_log(Format::SimpleSigning);
-    if policy.log_for_keys() == LogForKeys::Required {
-        let logged = signature.to_bundle()?;
-        let entry = Entry::read(&logged, policy.root())?;
+    let read_log = || {
+        let bundle = signature.to_bundle()?;
         let logged = Logged {
-            bundle: &logged,
-            entry,
+            entry: Entry::read(&bundle, policy.root())?,
+            bundle: &bundle,
+            unstamped: &bundle,
             artifact: Artifact::from(signature.payload()),
         };
-        let (log, time) = check_log(policy, named, logged, now)?;
-        evidence.log = Some(log);
-        evidence.integrated_time = time;
-    }
+        check_log(policy, named, &logged, now, Format::SimpleSigning)
+    };
+    let evidence = evidence(policy, Format::SimpleSigning, read_log)?;
     Ok(accept(rule, named, evidence))
+}
+
+/// What is proven beside the signature, as far as the policy asks. Where it needs no log entry, one
+/// that proves nothing is ignored.
+fn evidence(
+    policy: &SignerPolicy,
+    format: Format,
+    read_log: impl FnOnce() -> Result<Evidence, Refusal>,
+) -> Result<Evidence, Refusal> {
+    let without_log = Evidence {
+        format,
+        log: None,
+        integrated_time: None,
+        timestamps: Vec::new(),
+    };
+    match policy.log_for_keys() {
+        LogForKeys::Required => read_log(),
+        LogForKeys::ForTime => Ok(read_log().unwrap_or(without_log)),
+        LogForKeys::Optional => Ok(without_log),
+    }
 }
 
 fn find_key<'a>(
@@ -90,18 +108,15 @@ fn find_key<'a>(
     policy.key_of(message, signature).ok_or(Refusal::WrongKey)
 }
 
-/// Verifies the log entry of a signature by key. Returns when the log recorded it.
+/// Verifies the log entry of a signature by key.
 fn check_log(
     policy: &SignerPolicy,
     named: &NamedKey,
-    logged: Logged<'_>,
+    logged: &Logged<'_>,
     now: Timestamp,
-) -> Result<(LogEvidence, Option<Timestamp>), Refusal> {
-    let Logged {
-        bundle,
-        entry,
-        artifact,
-    } = logged;
+    format: Format,
+) -> Result<Evidence, Refusal> {
+    let entry = &logged.entry;
     // The library checks this with its own clock and returns the same error for other reasons.
     let time = entry.entry.integrated_time;
     if let Some(made) = time.filter(|&time| time > now) {
@@ -109,15 +124,13 @@ fn check_log(
     }
     let root = policy.root().for_key(&entry.entry.log_id.key_id);
     let root = root.map_err(|_| Refusal::UnknownLog)?;
-    let key = PublicKeyVerificationPolicy::new(DerPublicKey::new(named.key.der().to_vec()));
-    let result = Verifier::new(&root)
-        .and_then(|verifier| verifier.verify(artifact, bundle, &key))
-        .map_err(refusal)?;
+    let result = logged.verify(&root, named, now).map_err(refusal)?;
     if !result.tlog_verified() {
         return Err(Refusal::NoLogEntry);
     }
+    let times = result.verified_timestamps();
+    by_certificate::check_not_in_future(times, now)?;
     if entry.has_ended(now) {
-        let times = result.verified_timestamps();
         if times.is_empty() {
             return Err(Refusal::NoTime(
                 "its log has ended, and no timestamp shows that the entry is older".to_owned(),
@@ -125,7 +138,38 @@ fn check_log(
         }
         entry.check_not_after_end(times)?;
     }
-    Ok((entry.evidence(), result.integrated_time()))
+    let integrated_time = result.integrated_time();
+    Ok(Evidence {
+        format,
+        log: Some(entry.evidence()),
+        integrated_time,
+        timestamps: match integrated_time {
+            Some(_) => Vec::new(),
+            None => times.to_vec(),
+        },
+    })
+}
+
+impl Logged<'_> {
+    /// A promise is a time: the timestamps beside it are ignored, as cosign ignores them. Otherwise
+    /// they are the only proof of time, and invalid ones are ignored where none is needed.
+    fn verify(
+        &self,
+        root: &TrustedRoot,
+        named: &NamedKey,
+        now: Timestamp,
+    ) -> Result<VerificationResult, Error> {
+        let key = PublicKeyVerificationPolicy::new(DerPublicKey::new(named.key.der().to_vec()));
+        let verifier = Verifier::new(root)?;
+        let verify = |bundle: &Parsed| verifier.verify(self.artifact.clone(), bundle, &key);
+        if self.entry.entry.inclusion_promise.is_some() {
+            return verify(self.unstamped);
+        }
+        match verify(self.bundle) {
+            Err(Error::Timestamp(_)) if !self.entry.has_ended(now) => verify(self.unstamped),
+            result => result,
+        }
+    }
 }
 
 /// Maps the library's errors to refusals, none of which mentions certificates.
@@ -140,15 +184,6 @@ fn refusal(error: Error) -> Refusal {
         }
         Error::Timestamp(_) => by_certificate::refusal(error),
         _ => Refusal::Bundle(text),
-    }
-}
-
-fn without_log(format: Format) -> Evidence {
-    Evidence {
-        format,
-        log: None,
-        integrated_time: None,
-        timestamps: Vec::new(),
     }
 }
 

@@ -10,9 +10,7 @@ use schedkit_core::{Digest, PinnedRef};
 
 use super::asked::AskedImage;
 use crate::info::{Config, MAX_CONFIG_BYTES};
-use crate::registry::{
-    Content, Descriptor, Index, Manifest, Platform, Registry, RegistryError, choose,
-};
+use crate::registry::{Content, Descriptor, Index, Manifest, Platform, Registry, RegistryError};
 use crate::untrusted::brief;
 
 const TITLE: &str = "org.opencontainers.image.title";
@@ -28,7 +26,7 @@ pub(super) struct SignedLabels {
     pub(super) versions: BTreeSet<String>,
     /// Whether an image for one of the platforms has no version.
     pub(super) lacks_version: bool,
-    /// Of the images for the platforms.
+    /// Of everything that its index lists.
     pub(super) digests: BTreeSet<Digest>,
 }
 
@@ -53,6 +51,8 @@ pub(super) async fn read(
         let why = format!("it lists {count} images for Linux, and 1 to {MAX_VARIANTS} are read");
         return Ok(Err(why));
     }
+    let digests = index.manifests.iter().map(|entry| entry.digest.clone());
+    labels.digests = digests.collect();
     // One after the other, so that no more than one manifest is in memory.
     for entry in listed {
         let image = PinnedRef::new(asked.image.repository().clone(), entry.digest.clone());
@@ -67,7 +67,6 @@ pub(super) async fn read(
         if let Err(why) = read {
             return Ok(Err(why));
         }
-        labels.digests.insert(entry.digest.clone());
     }
     Ok(Ok(labels))
 }
@@ -81,15 +80,18 @@ async fn content(
     Ok(content.map_err(|error| brief(&error.to_string())))
 }
 
-/// The image for the machine that was named; else, or if there is none for it, those for all
-/// platforms of Linux.
+/// The images of all variants for the machine that was named, because runtimes differ in which one
+/// they choose; else, or if there is none for it, those for all platforms of Linux.
 fn of_platforms<'a>(index: &'a Index, machine: Option<&Platform>) -> Vec<&'a Descriptor> {
-    match machine.and_then(|machine| choose(index, machine).ok()) {
-        Some(entry) => vec![entry],
-        None => {
-            let entries = index.manifests.iter();
-            entries.filter(|entry| is_linux(entry)).collect()
-        }
+    let fits = |entry: &&Descriptor| {
+        let platform = entry.platform.as_ref().zip(machine);
+        platform.is_some_and(|(one, machine)| one.has_same_os_and_architecture(machine))
+    };
+    let entries = || index.manifests.iter();
+    let fitting: Vec<_> = entries().filter(fits).collect();
+    match fitting.is_empty() {
+        true => entries().filter(|entry| is_linux(entry)).collect(),
+        false => fitting,
     }
 }
 

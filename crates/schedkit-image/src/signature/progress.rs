@@ -97,6 +97,7 @@ impl<'a> Progress<'a> {
 impl fmt::Display for Unmet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Signatures { needed: 1, .. } => f.write_str("an accepted signature"),
             Self::Signatures { needed, found } => {
                 write!(
                     f,

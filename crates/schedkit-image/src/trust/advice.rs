@@ -1,5 +1,5 @@
 //! What `schedctl policy` tells about a policy's rules: which ones were considered for a repository,
-//! and which lose something that a wider rule asks for.
+//! and which probably mean something else than they say.
 
 use std::fmt;
 
@@ -34,6 +34,11 @@ pub(super) enum Advice {
         what: String,
     },
     Unused(Rule),
+    /// `docker.io/nginx` is short for `docker.io/library/nginx` in a reference, and not in a scope.
+    Unofficial {
+        scope: String,
+        image: String,
+    },
 }
 
 impl Policy {
@@ -53,14 +58,14 @@ impl Policy {
         considered.collect()
     }
 
-    /// One sentence for each rule that loses what a wider rule asks for, and for each unused signer.
+    /// One sentence for each wider rule of which a rule loses something, for each unused signer, and for
+    /// each scope that may be meant for an official image of Docker Hub.
     pub fn advice(&self) -> Vec<String> {
-        let narrower = self.rules().iter().filter_map(|narrow| {
+        let narrower = self.rules().iter().flat_map(|narrow| {
             let wider = self.rules().iter();
             let wider = wider.filter(|wide| wide.scope != narrow.scope);
             let wider = wider.filter(|wide| wide.scope.includes(&narrow.scope));
-            let nearest = wider.max_by_key(|wide| wide.scope.depth())?;
-            lost(narrow, nearest)
+            wider.filter_map(|wide| lost(narrow, wide))
         });
         let used = |position: usize| {
             let requirements = self.rules().iter().filter_map(ScopedRule::requirements);
@@ -69,7 +74,14 @@ impl Policy {
         let unused = self.signers().iter().enumerate();
         let unused = unused.filter(|(position, _)| !used(*position));
         let unused = unused.map(|(_, signer)| Advice::Unused(signer.name.clone()));
-        narrower.chain(unused).map(|one| one.to_string()).collect()
+        let unofficial = self.rules().iter().filter_map(|rule| {
+            Some(Advice::Unofficial {
+                scope: rule.scope.to_string(),
+                image: rule.scope.unofficial_image()?.to_owned(),
+            })
+        });
+        let advice = narrower.chain(unused).chain(unofficial);
+        advice.map(|one| one.to_string()).collect()
     }
 }
 
@@ -127,6 +139,11 @@ impl fmt::Display for Advice {
                 "for its images {narrow} replaces {wide} and does not ask for {what}; rules do not add up"
             ),
             Self::Unused(signer) => write!(f, "no rule names {signer}"),
+            Self::Unofficial { scope, image } => write!(
+                f,
+                "{scope} covers {scope}/…, and not the official image {image} of Docker Hub, whose scope is \
+                 docker.io/library/{image}"
+            ),
         }
     }
 }

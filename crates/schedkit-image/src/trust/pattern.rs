@@ -104,6 +104,14 @@ impl Pattern {
         matches!(&self.0, PatternKind::Prefix(prefix) if !prefix.ends_with(['/', '@', ':', '#', '?']))
     }
 
+    /// The only text that matches, if there is only one.
+    pub(super) fn exact_text(&self) -> Option<&str> {
+        match &self.0 {
+            PatternKind::Exact(text) => Some(text),
+            PatternKind::Prefix(_) | PatternKind::Regexp { .. } => None,
+        }
+    }
+
     /// `exact`, `prefix` or `regexp`, and the text: the input of the policy's fingerprint.
     pub(super) fn canonical(&self) -> (&'static str, &str) {
         match &self.0 {

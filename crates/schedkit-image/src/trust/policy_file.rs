@@ -19,7 +19,7 @@ use serde_saphyr::{DuplicateKeyPolicy, Location, MergeKeyPolicy, Spanned};
 use super::built_in::BuiltIn;
 use super::key::PublicKey;
 use super::pattern::Pattern;
-use super::policy::{Contents, Policy, PolicyFormat, PolicyWarning};
+use super::policy::{Authority, Contents, Policy, PolicyFormat, PolicyWarning, Validity};
 use super::root::{RootOrigin, TrustRoot};
 use super::signer_policy::{Identity, LogForKeys, NamedKey, SignerPolicy};
 use crate::untrusted::{Reader, brief, read_trusted_file};
@@ -130,7 +130,6 @@ impl PolicyFile {
         }
         let yaml: Option<YamlPolicy> = from_yaml(text, DuplicateKeyPolicy::Error)?;
         let yaml = yaml.ok_or_else(|| PolicyFault::Empty.without_position())?;
-        let warnings = yaml.log_not_required().into_iter().collect();
         let keys = yaml.keys.unwrap_or_default();
         let identities = yaml.identities.unwrap_or_default();
         for (what, size) in [("keys", keys.len()), ("identities", identities.len())] {
@@ -141,22 +140,52 @@ impl PolicyFile {
         if keys.is_empty() && identities.is_empty() {
             return Err(PolicyFault::Empty.without_position());
         }
-        let log_for_keys = log_for_keys(yaml.require_transparency_log, keys.is_empty())?;
-        check_rekor(yaml.rekor_url.as_ref(), yaml.trusted_root.as_ref())?;
-        if let Some(url) = &yaml.rekor_url
-            && identities.is_empty()
-            && log_for_keys == LogForKeys::Optional
+        let identities = identities.iter().map(identity);
+        Self {
+            keys: keys.into_iter().map(|key| key.path).collect(),
+            identities: identities.collect::<Result<_, _>>()?,
+            log_for_keys: LogForKeys::Optional,
+            rekor_url: yaml.rekor_url,
+            trusted_root: yaml.trusted_root,
+            warnings: Vec::new(),
+            contents: None,
+        }
+        .with_log_rule(yaml.require_transparency_log.as_ref())
+    }
+
+    /// What both formats say about logs: `requireTransparencyLog`, with `rekorURL`.
+    fn with_log_rule(self, required: Option<&Spanned<bool>>) -> Result<Self, LocatedFault> {
+        let (has_keys, has_identities) = (!self.keys.is_empty(), !self.identities.is_empty());
+        let log_for_keys = match required {
+            Some(required) if required.value => LogForKeys::Required,
+            Some(required) if !has_keys => {
+                return Err(PolicyFault::LogAlwaysRequired.at(required));
+            }
+            Some(_) | None if self.limits_time_of_key() => LogForKeys::ForTime,
+            Some(_) | None => LogForKeys::Optional,
+        };
+        check_rekor(self.rekor_url.as_ref(), self.trusted_root.as_ref())?;
+        if let Some(url) = &self.rekor_url
+            && !has_identities
+            && log_for_keys != LogForKeys::Required
         {
             return Err(PolicyFault::RekorNotKept.at(url));
         }
+        // Whoever names a log and keys may think that the keys now need the log.
+        let not_set = has_keys && self.rekor_url.is_some() && required.is_none();
+        let warnings = not_set.then_some(PolicyWarning::LogNotRequired);
         Ok(Self {
-            keys: keys.into_iter().map(|key| key.path).collect(),
-            identities: identities.iter().map(identity).collect::<Result<_, _>>()?,
             log_for_keys,
-            rekor_url: yaml.rekor_url,
-            trusted_root: yaml.trusted_root,
-            warnings,
-            contents: None,
+            warnings: warnings.into_iter().collect(),
+            ..self
+        })
+    }
+
+    fn limits_time_of_key(&self) -> bool {
+        let mut signers = self.contents.iter().flat_map(|one| &one.signers);
+        signers.any(|signer| match signer.authority {
+            Authority::Key(_) => signer.validity != Validity::default(),
+            Authority::Identity(_) => false,
         })
     }
 
@@ -235,15 +264,6 @@ fn from_yaml<'a, T: Deserialize<'a>>(
     serde_saphyr::from_str_with_options(text, options).map_err(|error| yaml_fault(&error))
 }
 
-impl YamlPolicy {
-    /// Whoever names a log and keys may think that the keys now need the log.
-    fn log_not_required(&self) -> Option<PolicyWarning> {
-        let keys = self.keys.as_ref().is_some_and(|keys| !keys.is_empty());
-        let not_set = self.rekor_url.is_some() && self.require_transparency_log.is_none();
-        (keys && not_set).then_some(PolicyWarning::LogNotRequired)
-    }
-}
-
 fn invalid(path: &Path, source: LocatedFault) -> PolicyError {
     let path = path.to_owned();
     PolicyError::Invalid { path, source }
@@ -255,17 +275,6 @@ fn yaml_fault(error: &serde_saphyr::Error) -> LocatedFault {
     // The position is printed once, by `LocatedFault`.
     let why = text.split(" at line ").next().unwrap_or(&text);
     PolicyFault::Yaml(brief(why)).at_location(location)
-}
-
-fn log_for_keys(
-    required: Option<Spanned<bool>>,
-    no_keys: bool,
-) -> Result<LogForKeys, LocatedFault> {
-    match required {
-        Some(required) if required.value => Ok(LogForKeys::Required),
-        Some(required) if no_keys => Err(PolicyFault::LogAlwaysRequired.at(&required)),
-        _ => Ok(LogForKeys::Optional),
-    }
 }
 
 fn check_rekor(

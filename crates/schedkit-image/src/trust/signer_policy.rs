@@ -39,6 +39,9 @@ pub struct Identity {
 pub enum LogForKeys {
     /// The key alone decides.
     Optional,
+    /// The key alone decides, and a valid entry proves when it signed: the policy limits the time of
+    /// one of its keys.
+    ForTime,
     /// A signature without a valid entry is refused.
     Required,
 }
@@ -82,6 +85,11 @@ impl SignerPolicy {
 }
 
 impl Identity {
+    /// Issuer and subject, if only one certificate identity fits.
+    pub(super) fn in_full(&self) -> Option<[&str; 2]> {
+        Some([self.issuer.exact_text()?, self.subject.exact_text()?])
+    }
+
     pub(super) fn matches(&self, issuer: &str, subject: &str) -> bool {
         self.issuer.matches(issuer) && self.subject.matches(subject)
     }

@@ -14,8 +14,13 @@ use crate::sigstore::{self, SigningKey, Sigstore, pem};
 
 /// A policy from its text; `KEY` is the name of a file with `key`, `ROOT` of one with `root`.
 pub(crate) fn policy(text: &str, key: &SigningKey, root: &Value) -> Policy {
+    policy_of(text, &key.spki(), root)
+}
+
+/// The same for a public key alone.
+pub(crate) fn policy_of(text: &str, spki: &[u8], root: &Value) -> Policy {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("KEY"), pem("PUBLIC KEY", &key.spki())).unwrap();
+    fs::write(folder.path().join("KEY"), pem("PUBLIC KEY", spki)).unwrap();
     fs::write(folder.path().join("ROOT"), root.to_string()).unwrap();
     let path = folder.path().join("policy.yaml");
     fs::write(&path, text).unwrap();

@@ -222,4 +222,20 @@ impl Registry for MemoryRegistry {
             .cloned()
             .unwrap_or_default())
     }
+
+    fn places(&self, _: &Repository) -> usize {
+        1
+    }
+
+    async fn referrers_at(
+        &self,
+        image: &PinnedRef,
+        _: usize,
+    ) -> Result<Vec<Descriptor>, RegistryError> {
+        self.referrers(image).await
+    }
+
+    async fn document_at(&self, image: &ImageRef, _: usize) -> Result<Document, RegistryError> {
+        self.document(image).await
+    }
 }

@@ -117,10 +117,12 @@ fn the_chain_of_an_authority_must_lead_to_its_last_certificate() {
         is_for(false, &[CODE]),
     ];
     assert_eq!(check(full, vec![authority(Some(1))]), None);
-    assert_eq!(
-        check(vec![authority(None), is_for(false, &[ANY])], ca()),
-        None
-    );
+    for harmless in [
+        is_for(false, &[ANY]),
+        extension("2.5.29.32", false, &[48, 0]),
+    ] {
+        assert_eq!(check(vec![authority(None), harmless], ca()), None);
+    }
     for (first, root, expected) in [
         (vec![], ca(), ChainFault::NotCa(1)),
         (vec![no_authority()], ca(), ChainFault::NotCa(1)),
@@ -145,6 +147,21 @@ fn the_chain_of_an_authority_must_lead_to_its_last_certificate() {
             vec![authority(None), extension("1.2.3.4", true, &[5, 0])],
             ca(),
             ChainFault::Critical(1),
+        ),
+        (
+            vec![authority(None), extension("2.5.29.32", true, &[48, 0])],
+            ca(),
+            ChainFault::Critical(1),
+        ),
+        (
+            vec![authority(None), extension("2.5.29.30", true, &[48, 0])],
+            ca(),
+            ChainFault::NameConstraints(1),
+        ),
+        (
+            ca(),
+            vec![authority(None), extension("2.5.29.30", false, &[48, 0])],
+            ChainFault::NameConstraints(2),
         ),
         (
             vec![authority(None), authority(None)],

@@ -378,5 +378,18 @@ mod stateless {
         async fn referrers(&self, _: &PinnedRef) -> Result<Vec<Descriptor>, RegistryError> {
             unreachable!()
         }
+        fn places(&self, _: &Repository) -> usize {
+            unreachable!()
+        }
+        async fn referrers_at(
+            &self,
+            _: &PinnedRef,
+            _: usize,
+        ) -> Result<Vec<Descriptor>, RegistryError> {
+            unreachable!()
+        }
+        async fn document_at(&self, _: &ImageRef, _: usize) -> Result<Document, RegistryError> {
+            unreachable!()
+        }
     }
 }

@@ -46,6 +46,8 @@ pub(crate) enum Sct {
     Foreign,
     /// With one bit changed.
     Tampered,
+    /// Two good ones.
+    Twice,
     Missing,
 }
 
@@ -164,7 +166,7 @@ impl Sigstore {
         finish(&self.authority, body)
     }
 
-    fn sct(&self, body: &[u8], sct: Sct) -> Vec<u8> {
+    fn sct(&self, body: &[u8], kind: Sct) -> Vec<u8> {
         let time = ((self.now - 60) * 1000).to_be_bytes();
         let length = (body.len() as u32).to_be_bytes();
         let issuer = sha256(&self.authority.spki());
@@ -178,13 +180,13 @@ impl Sigstore {
             &[0, 0],
         ]
         .concat();
-        let signer = if sct == Sct::Foreign {
+        let signer = if kind == Sct::Foreign {
             &SigningKey::new()
         } else {
             &self.certificate_log
         };
         let mut signature = signer.sign(&message);
-        if sct == Sct::Tampered {
+        if kind == Sct::Tampered {
             let position = signature.len() - 4;
             signature[position] ^= 1;
         }
@@ -197,10 +199,11 @@ impl Sigstore {
             &sized(&signature),
         ]
         .concat();
-        OctetString::new(sized(&sized(&sct)))
-            .unwrap()
-            .to_der()
-            .unwrap()
+        let list = match kind {
+            Sct::Twice => [sized(&sct), sized(&sct)].concat(),
+            _ => sized(&sct),
+        };
+        OctetString::new(sized(&list)).unwrap().to_der().unwrap()
     }
 
     /// A bundle of a signature with a certificate, in the log of Rekor v1.
@@ -252,12 +255,22 @@ impl Sigstore {
         details: &str,
     ) -> Value {
         let signature = key.sign(&enclose(payload));
-        let verifier =
-            json!({"keyDetails": details, "publicKey": {"rawBytes": encode(key.spki())}});
-        let entry = self.second_entry(&enclose(payload), &signature, &verifier);
+        self.enter_in_rekor_v2(payload, &signature, &key.spki(), details)
+    }
+
+    /// The same of a signature by this key that was made elsewhere.
+    pub(crate) fn enter_in_rekor_v2(
+        &self,
+        payload: &str,
+        signature: &[u8],
+        spki: &[u8],
+        details: &str,
+    ) -> Value {
+        let verifier = json!({"keyDetails": details, "publicKey": {"rawBytes": encode(spki)}});
+        let entry = self.second_entry(&enclose(payload), signature, &verifier);
         bundle(
             payload,
-            &signature,
+            signature,
             &json!({"publicKey": {}, "tlogEntries": [entry]}),
         )
     }

@@ -149,23 +149,40 @@ pub(super) const CONDITIONS: &[Patch] = &[
         )],
     },
     Patch {
-        removed: "requireTransparencyLog for a bundle",
+        removed: "requireTransparencyLog",
         file: "crates/schedkit-image/src/signature/by_key.rs",
         changes: &[(
-            "if policy.log_for_keys() == LogForKeys::Required {
-        let logged = bundle",
-            "if false {
-        let logged = bundle",
+            "LogForKeys::Required => read_log(),",
+            "LogForKeys::Required => Ok(without_log),",
         )],
     },
     Patch {
-        removed: "requireTransparencyLog for a .sig layer",
+        removed: "the time of a log entry that is not required",
         file: "crates/schedkit-image/src/signature/by_key.rs",
         changes: &[(
-            "if policy.log_for_keys() == LogForKeys::Required {
-        let logged = signature",
-            "if false {
-        let logged = signature",
+            "LogForKeys::ForTime => Ok(read_log().unwrap_or(without_log)),",
+            "LogForKeys::ForTime => Ok(without_log),",
+        )],
+    },
+    Patch {
+        removed: "the name constraints of a chain",
+        file: "crates/schedkit-image/src/trust/root/chain.rs",
+        changes: &[("if extension.extn_id == NAME_CONSTRAINTS {", "if false {")],
+    },
+    Patch {
+        removed: "that names in a policy with rules have values",
+        file: "crates/schedkit-image/src/trust/policy_file/with_rules.rs",
+        changes: &[(
+            "from_yaml::<WithValues>(text, DuplicateKeyPolicy::Error)?;",
+            "let _ = from_yaml::<WithValues>(text, DuplicateKeyPolicy::Error);",
+        )],
+    },
+    Patch {
+        removed: "the other variants of a platform",
+        file: "crates/schedkit-image/src/signature/labels.rs",
+        changes: &[(
+            "false => fitting,",
+            "false => fitting.into_iter().take(1).collect(),",
         )],
     },
     Patch {
@@ -347,7 +364,7 @@ pub(super) const CONDITIONS: &[Patch] = &[
     },
     Patch {
         removed: "that a failed request is no verdict",
-        file: "crates/schedkit-image/src/signature/verify.rs",
+        file: "crates/schedkit-image/src/signature/search.rs",
         changes: &[(
             "if let Some(source) = self.first_failure {",
             "if let Some(source) = self.first_failure.filter(|_| false) {",

@@ -186,8 +186,8 @@ pub(super) const STATEMENTS: &[Patch] = &[
         removed: "the timeout of a search",
         file: "crates/schedkit-image/src/signature/verify.rs",
         changes: &[(
-            "match tokio::time::timeout(TIMEOUT, search).await {",
-            "match Ok::<_, tokio::time::error::Elapsed>(search.await) {",
+            "match tokio::time::timeout(TIMEOUT, verifying).await {",
+            "match Ok::<_, tokio::time::error::Elapsed>(verifying.await) {",
         )],
     },
     Patch {

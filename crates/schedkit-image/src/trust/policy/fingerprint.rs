@@ -48,11 +48,12 @@ pub(super) fn of_rules(signers: &SignerPolicy, contents: &Contents) -> Digest {
 }
 
 fn verification_lines(signers: &SignerPolicy) -> Vec<String> {
-    let required = signers.log_for_keys() == LogForKeys::Required;
-    let with_root = !signers.identities().is_empty() || required;
+    let reads_log = signers.log_for_keys() != LogForKeys::Optional;
+    let with_root = !signers.identities().is_empty() || reads_log;
     let root = with_root.then(|| format!("root {}", signers.root().digest()));
     let log = match signers.log_for_keys() {
         LogForKeys::Optional => "keys without log".to_owned(),
+        LogForKeys::ForTime => "keys with log for time".to_owned(),
         LogForKeys::Required => "keys with log".to_owned(),
     };
     root.into_iter().chain([log]).collect()

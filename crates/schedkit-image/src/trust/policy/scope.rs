@@ -11,10 +11,11 @@
 //! specific.
 
 use std::fmt;
-use std::net::Ipv6Addr;
 use std::str::FromStr;
 
-use schedkit_core::Repository;
+use schedkit_core::{RegistryHost, Repository};
+
+const DOCKER_HUB: &str = "docker.io";
 
 /// Different spellings of one scope are equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,7 +46,7 @@ impl Scope {
         self.0.as_ref().is_none_or(|prefix| {
             let path = prefix.path.iter().map(String::as_str);
             let mut asked = repository.path().split('/');
-            prefix.host == same_host(repository.host().as_str())
+            prefix.host == same_host(repository.host())
                 && path
                     .into_iter()
                     .all(|segment| asked.next() == Some(segment))
@@ -58,6 +59,15 @@ impl Scope {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(one), Some(other)) => one.host == other.host && other.path.starts_with(&one.path),
+        }
+    }
+
+    /// The official image of Docker Hub for which the scope would be wrong: its path has a part more.
+    pub(in crate::trust) fn unofficial_image(&self) -> Option<&str> {
+        let prefix = self.0.as_ref().filter(|prefix| prefix.host == DOCKER_HUB)?;
+        match prefix.path.as_slice() {
+            [name] if name != "library" => Some(name),
+            _ => None,
         }
     }
 
@@ -80,7 +90,7 @@ impl FromStr for Scope {
         let path = format!("/{}", below.path());
         let path = path.strip_suffix(BELOW).ok_or(ScopeError)?;
         let path = path.split('/').skip(1).map(str::to_owned).collect();
-        let host = same_host(below.host().as_str());
+        let host = same_host(below.host()).to_owned();
         Ok(Self(Some(Prefix { host, path })))
     }
 }
@@ -96,15 +106,11 @@ impl fmt::Display for Scope {
 }
 
 /// One text for one registry: otherwise another spelling of its name would lead past its rules.
-fn same_host(host: &str) -> String {
-    let host = host.strip_suffix(":443").unwrap_or(host);
-    if let "index.docker.io" | "registry-1.docker.io" = host {
-        return "docker.io".to_owned();
-    }
-    let bracketed = host.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    match bracketed.map(|(ip, port)| (ip.parse::<Ipv6Addr>(), port)) {
-        Some((Ok(ip), port)) => format!("[{ip}]{port}"),
-        _ => host.to_owned(),
+/// Addresses have one spelling already.
+fn same_host(host: &RegistryHost) -> &str {
+    match host.as_str().trim_end_matches(":443") {
+        "index.docker.io" | "registry-1.docker.io" => DOCKER_HUB,
+        other => other,
     }
 }
 
@@ -168,6 +174,8 @@ mod tests {
             "ghcr.io/A",
             "/",
             "ghcr.io//a",
+            "127.1:5000",
+            "0x7f000001:5000/a",
         ] {
             assert_eq!(text.parse::<Scope>(), Err(ScopeError), "{text:?}");
         }

@@ -109,6 +109,10 @@ pub enum PolicyFault {
     RefuseFalse,
     #[error("`require` is any, all or a number from 1 to {0}, the number of the rule's signers")]
     Require(usize),
+    #[error(
+        "`require` can never be met: two of the rule's signers are one identity, which counts once"
+    )]
+    SameIdentity,
     #[error("`title` is asked or any")]
     Title,
     #[error("`minimumVersion`")]
@@ -178,6 +182,10 @@ pub enum RootFileError {
 }
 
 impl PolicyFault {
+    pub(super) fn more_than(what: &'static str, limit: usize) -> Self {
+        Self::MoreThan { what, limit }
+    }
+
     pub(super) fn at<T>(self, value: &Spanned<T>) -> LocatedFault {
         self.at_location(value.referenced)
     }

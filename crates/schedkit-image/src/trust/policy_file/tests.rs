@@ -2,6 +2,9 @@
 
 use std::error::Error;
 use std::fs;
+use std::io::Write;
+use std::process::Command;
+use std::thread;
 
 use proptest::prelude::*;
 
@@ -195,6 +198,43 @@ fn an_unreadable_policy_is_an_error() {
         panic!("{error}");
     };
     assert!(matches!(source, ReadError::TooBig(MAX_POLICY_BYTES)));
+}
+
+/// What is read is the first half of one key and the second half of another.
+#[test]
+fn a_key_file_that_changes_while_it_is_read_is_an_error() {
+    const OTHER: &str = "-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEMMvL/ZzwvtJiykJZ+5NzEVzjOiyX
+s8p3qGUM9ZWYxhY+AcXqD1rUEOTyLaMGqU0SLl9XBIVESws8BTU8PhoGFg==
+-----END PUBLIC KEY-----
+";
+    let folder = tempfile::tempdir().unwrap();
+    let (policy, key) = (folder.path().join("policy.yaml"), folder.path().join("key"));
+    fs::write(&policy, "keys:\n- path: key\n").unwrap();
+    for whole in [KEY, OTHER] {
+        fs::write(&key, whole).unwrap();
+        assert!(Policy::read(&policy, Reader::User).is_ok());
+    }
+    fs::remove_file(&key).unwrap();
+    // The reader waits for what is written into a pipe.
+    let pipe = Command::new("mkfifo").arg(&key).status();
+    assert!(pipe.unwrap().success());
+    let writer = thread::spawn(move || {
+        let mut pipe = fs::OpenOptions::new().write(true).open(key).unwrap();
+        let half = KEY.len() / 2;
+        pipe.write_all(&KEY.as_bytes()[..half]).unwrap();
+        pipe.write_all(&OTHER.as_bytes()[half..]).unwrap();
+    });
+    let error = Policy::read(&policy, Reader::User).unwrap_err();
+    writer.join().unwrap();
+    let PolicyError::Invalid { source, .. } = error else {
+        panic!("{error}");
+    };
+    assert!(
+        matches!(source.fault, PolicyFault::Key { .. }),
+        "{:?}",
+        source.fault
+    );
 }
 
 #[test]

@@ -24,16 +24,16 @@ const BASIC_CONSTRAINTS: ObjectIdentifier = oid("2.5.29.19");
 const KEY_USAGE: ObjectIdentifier = oid("2.5.29.15");
 const EXTENDED_KEY_USAGE: ObjectIdentifier = oid("2.5.29.37");
 const ANY_USAGE: ObjectIdentifier = oid("2.5.29.37.0");
-/// Names, key identifiers, name constraints, revocation lists, policies, and the three above.
-const UNDERSTOOD: [ObjectIdentifier; 9] = [
+const NAME_CONSTRAINTS: ObjectIdentifier = oid("2.5.29.30");
+/// The three that are checked, and those that restrict nothing: names, key identifiers, revocation
+/// lists.
+const UNDERSTOOD: [ObjectIdentifier; 7] = [
     BASIC_CONSTRAINTS,
     KEY_USAGE,
     EXTENDED_KEY_USAGE,
     oid("2.5.29.14"),
     oid("2.5.29.17"),
-    oid("2.5.29.30"),
     oid("2.5.29.31"),
-    oid("2.5.29.32"),
     oid("2.5.29.35"),
 ];
 
@@ -67,6 +67,8 @@ pub enum ChainFault {
         "has no certificate for time stamping only, with a critical extended key usage, at its beginning"
     )]
     Stamper,
+    #[error("has certificate {0} with name constraints, which are not checked")]
+    NameConstraints(usize),
     #[error("has certificate {0} with a critical extension that is not understood")]
     Critical(usize),
 }
@@ -116,9 +118,13 @@ impl Link {
             certificate: Certificate::from_der(der).map_err(unreadable)?,
             signed: signed_part(der).map_err(unreadable)?,
         };
-        let mut extensions = link.extensions().iter();
-        if extensions.any(|one| one.critical && !UNDERSTOOD.contains(&one.extn_id)) {
-            return Err(ChainFault::Critical(position));
+        for extension in link.extensions() {
+            if extension.extn_id == NAME_CONSTRAINTS {
+                return Err(ChainFault::NameConstraints(position));
+            }
+            if extension.critical && !UNDERSTOOD.contains(&extension.extn_id) {
+                return Err(ChainFault::Critical(position));
+            }
         }
         Ok(link)
     }

@@ -1,14 +1,20 @@
 //! Tests of policies with rules: what they mean, what is an error, and what changes nothing.
 
+mod faults;
+
 use std::error::Error;
 use std::fs;
 
+use jiff::Timestamp;
 use proptest::prelude::*;
 use schedkit_core::Repository;
 
+use super::rules::MAX_RULES;
+use super::signers::MAX_REGEXPS;
 use super::*;
+use crate::trust::policy_file::fault::MAX_ENTRIES;
 use crate::trust::{
-    CertificateClaims, Policy, PolicyError, ProvenIdentity, ProvenSigner, Relevance,
+    CertificateClaims, Claim, Policy, PolicyError, ProvenIdentity, ProvenSigner, Relevance,
 };
 use crate::untrusted::{ReadError, Reader};
 
@@ -185,145 +191,52 @@ fn a_signer_counts_only_with_its_claims_and_in_its_time() {
 
 #[test]
 fn whatever_contradicts_itself_is_an_error() {
-    let rule = |rule: &str| format!("{SIGNERS}rules:\n- {rule}\n");
-    let rules = "rules: [{scope: '*', signers: [a]}]\n";
-    let signer = |signer: &str| format!("version: 2\nsigners:\n  a: {signer}\n{rules}");
     let digest = format!("sha256:{}", "a".repeat(64));
-    for (policy, expected) in [
-        ("version: 1\n".to_owned(), "1:10: `version` is 2"),
-        ("version: two\n".to_owned(), "1:10: "),
-        ("version: 2\n".to_owned(), "1:1: the policy names neither"),
-        (
-            "version: 2\nkeys: []\n".to_owned(),
-            "2:1: unknown field `keys`",
-        ),
-        (SIGNERS.to_owned(), "1:1: the policy has no rules"),
-        (
-            rule("{scope: '*', signers: [x]}"),
-            "the policy has no signer `x`",
-        ),
-        (
-            rule("{scope: '*', signers: [ci, ci]}"),
-            "`ci` is named twice",
-        ),
-        (rule("{scope: '*'}"), "the rule names no signer"),
-        (
-            rule("{scope: '*', signers: []}"),
-            "the rule names no signer",
-        ),
-        (
-            rule("{scope: 'a.b/', signers: [ci]}"),
-            "the scope a.b/: is not `*`",
-        ),
-        (rule("{signers: [ci]}"), "missing field `scope`"),
-        (
-            rule("{scope: '*', signers: [ci], colour: red}"),
-            "unknown field `colour`",
-        ),
-        (
-            rule("{scope: '*', refuse: true, signers: [ci]}"),
-            "has nothing else but its scope",
-        ),
-        (
-            rule("{scope: '*', refuse: false, signers: [ci]}"),
-            "`refuse` is true or absent",
-        ),
-        (
-            rule("{scope: '*', signers: [ci], require: '2'}"),
-            "a number from 1 to 1",
-        ),
-        (
-            rule("{scope: '*', signers: [ci], require: '0'}"),
-            "a number from 1 to 1",
-        ),
-        (
-            rule("{scope: '*', signers: [ci], require: most}"),
-            "a number from 1 to 1",
-        ),
-        (
-            rule("{scope: '*', signers: [ci], title: none}"),
-            "`title` is asked or any",
-        ),
-        (
-            rule("{scope: '*', signers: [ci], minimumVersion: '1.2'}"),
-            "`minimumVersion`: is not a version",
-        ),
-        (
-            rule("{scope: '*', signers: [ci], deniedDigests: [abc]}"),
-            "is not a digest",
-        ),
-        (
-            rule(&format!(
-                "{{scope: '*', signers: [ci], deniedDigests: ['{digest}', '{digest}']}}"
-            )),
-            "is named twice",
-        ),
-        (
-            rule("{scope: '*', signers: [ci], attestations: [{predicateType: ''}]}"),
-            "`predicateType` has 1 to",
-        ),
-        (
-            rule(
-                "{scope: '*', signers: [ci], attestations: [{predicateType: a}, {predicateType: a}]}",
-            ),
-            "`a` is named twice",
-        ),
-        (
-            rule(&format!(
-                "{{scope: '*', signers: [ci], attestations: [{{predicateType: '{SIGNATURE_PREDICATE}'}}]}}"
-            )),
-            "the one of signatures",
-        ),
-        (
-            rule(
-                "{scope: ghcr.io/a, signers: [ci]}\n- {scope: 'GHCR.IO:443/a', signers: [release]}",
-            ),
-            "the scope ghcr.io/a has a rule already, at line 9",
-        ),
-        (signer("{}"), "either a `key` or an identity"),
-        (
-            signer("{key: a.pem, issuer: b, subject: c}"),
-            "either a `key` or an identity",
-        ),
-        (signer("{issuer: b}"), "needs `subject`"),
-        (signer("{subject: b}"), "needs `issuer`"),
-        (
-            signer("{issuer: b, issuerPrefix: c, subject: d}"),
-            "`issuer` is set twice",
-        ),
-        (signer("{key: a.pem, claims: {ref: b}}"), "a `key` has none"),
-        (
-            signer("{issuer: b, subject: c, claims: {branch: d}}"),
-            "`branch` is unknown: a claim is one of repository",
-        ),
-        (
-            signer("{issuer: b, subject: c, claims: {ref: d, refPrefix: e}}"),
-            "`ref` is set twice",
-        ),
-        (
-            signer("{key: a.pem, notAfter: tomorrow}"),
-            "is not a time such as",
-        ),
-        (
-            signer("{key: a.pem, notBefore: 2026-01-02T00:00:00Z, notAfter: 2026-01-01T00:00:00Z}"),
-            "`notAfter` is before `notBefore`",
-        ),
-        (signer("{key: none.pem}"), "the key "),
-        (
-            format!("version: 2\nsigners:\n  a: {{key: a.pem}}\n  b: {{key: a.pem}}\n{rules}"),
-            "two signers have this key",
-        ),
-        (
-            format!("version: 2\nsigners:\n  'a b': {{key: a.pem}}\n{rules}"),
-            "a signer's name has",
-        ),
-        (
-            format!("version: 2\nsigners:\n  a: {{key: a.pem}}\n  a: {{key: b.pem}}\n{rules}"),
-            "duplicate",
-        ),
-    ] {
+    let rules = faults::RULES.map(|(rule, expected)| {
+        let rule = rule.replace("DIGEST", &digest);
+        (format!("{SIGNERS}rules:\n- {rule}\n"), expected)
+    });
+    let of_a = "rules: [{scope: '*', signers: [a]}]\n";
+    let signers = faults::SIGNERS.map(|(signer, expected)| {
+        let policy = format!("version: 2\nsigners:\n  a: {signer}\n{of_a}");
+        (policy, expected)
+    });
+    let policies = faults::POLICIES;
+    let policies = policies.map(|(policy, expected)| (policy.replace("RULES", of_a), expected));
+    for (policy, expected) in rules.into_iter().chain(signers).chain(policies) {
         let found = fault(&policy);
         assert!(found.contains(expected), "{policy}\n{found}\n{expected}");
+    }
+}
+
+/// However many signers they are in the file.
+#[test]
+fn one_identity_is_not_asked_for_twice() {
+    let signer = |name: &str, subject: &str| {
+        format!("  {name}: {{issuer: i, subject{subject}, claims: {{ref: {name}}}}}\n")
+    };
+    let policy = |subjects: [&str; 3], require: &str| {
+        let signers = ["a", "b", "c"].into_iter().zip(subjects);
+        let signers: String = signers
+            .map(|(name, subject)| signer(name, subject))
+            .collect();
+        format!(
+            "version: 2\nsigners:\n{signers}rules: [{{scope: '*', signers: [a, b, c], require: {require}}}]\n"
+        )
+    };
+    for (subjects, most) in [
+        ([": s", ": s", ": t"], 2),
+        ([": s", ": s", ": s"], 1),
+        ([": s", ": s", "Prefix: s"], 2),
+        (["Prefix: s", "Prefix: s", "RegExp: ^s"], 3),
+    ] {
+        assert!(read(&policy(subjects, &most.to_string())).is_ok());
+        if most < 3 {
+            for require in ["all".to_owned(), (most + 1).to_string()] {
+                let found = fault(&policy(subjects, &require));
+                assert!(found.contains("counts once"), "{subjects:?} {found}");
+            }
+        }
     }
 }
 
@@ -422,12 +335,44 @@ fn what_a_narrower_rule_loses_is_told() {
     ] {
         assert!(advice[0].contains(part), "{advice:?}");
     }
+    // The rule between them refuses everything, and so asks for nothing that could be lost.
+    let between = "- {scope: a.b/c, refuse: true}\n- {scope: a.b/c/d, signers: [ci]}\n";
+    let advice = with_rules(&format!("{wide}{between}")).advice();
+    assert_eq!(advice.len(), 1, "{advice:?}");
+    assert!(
+        advice[0].contains("rules[2] (a.b/c/d) replaces rules[0] (a.b)"),
+        "{advice:?}"
+    );
     let kept = wide.replace("a.b,", "a.b/c,");
     assert_eq!(with_rules(&format!("{wide}{kept}")).advice(), [""; 0]);
     assert_eq!(
         with_rules("- {scope: a.b, signers: [ci]}\n- {scope: '*', refuse: true}\n").advice(),
         ["no rule names signers.release"]
     );
+}
+
+#[test]
+fn a_scope_that_may_be_meant_for_an_official_image_is_told() {
+    let advice = |scope: &str| {
+        let rule = format!("- {{scope: {scope}, signers: [ci, release]}}\n");
+        with_rules(&rule).advice()
+    };
+    let told = advice("index.docker.io/nginx");
+    assert_eq!(
+        told,
+        [
+            "docker.io/nginx covers docker.io/nginx/…, and not the official image nginx of Docker Hub, whose \
+             scope is docker.io/library/nginx"
+        ]
+    );
+    for scope in [
+        "docker.io",
+        "docker.io/library",
+        "docker.io/library/nginx",
+        "a.b/nginx",
+    ] {
+        assert_eq!(advice(scope), [""; 0], "{scope}");
+    }
 }
 
 #[test]
