@@ -23,3 +23,4 @@ mod root;
 mod rules;
 mod search;
 mod sigstore;
+mod updated_root;
