@@ -11,7 +11,8 @@ use crate::output::Printer;
 use crate::request::StartRequest;
 use crate::settings::Settings;
 use crate::steps::find_image::catalog_name;
-use crate::steps::verify_image::{ImageCheck, Needs, read_policy};
+use crate::steps::read_policy::read_fresh_policy;
+use crate::steps::verify_image::{ImageCheck, Needs};
 
 /// Asks for a verdict, as `--pull` has it, only if the policy has changed since the start.
 pub(crate) async fn verify_running(
@@ -26,7 +27,7 @@ pub(crate) async fn verify_running(
         return Ok(());
     }
     let record = &running.container.record;
-    let policy = read_policy(&requirement.policy, printer)?;
+    let policy = read_fresh_policy(&requirement.policy, &settings.trust_root, printer)?;
     if is_accepted_by(record.trust.as_ref(), &policy.fingerprint().to_string()) {
         return Ok(());
     }

@@ -190,7 +190,7 @@ impl PolicyFile {
             .iter()
             .map(|path| read_key(folder, path, reader))
             .collect::<Result<_, _>>()?;
-        let uses_root = !self.identities.is_empty() || self.log_for_keys == LogForKeys::Required;
+        let uses_root = !self.identities.is_empty() || self.log_for_keys != LogForKeys::Optional;
         let roots = match uses_root {
             true => roots,
             false => &RootSource::Embedded,

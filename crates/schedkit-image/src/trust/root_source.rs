@@ -112,8 +112,8 @@ impl Policy {
     /// When the root that it verifies with was last known to be the newest. `None` if it needs no
     /// root, or names its own, which whoever wrote the policy looks after.
     pub fn root_as_of(&self) -> Option<Timestamp> {
-        let needs_log = self.log_for_keys() == LogForKeys::Required;
-        let uses_root = needs_log || !self.identities().is_empty();
+        let uses_log = self.log_for_keys() != LogForKeys::Optional;
+        let uses_root = uses_log || !self.identities().is_empty();
         self.root().origin().as_of().filter(|_| uses_root)
     }
 
