@@ -10,6 +10,7 @@ mod images;
 mod inspect;
 mod policy;
 mod since;
+mod trust;
 
 use std::path::Path;
 
@@ -18,11 +19,13 @@ use clap::{Parser, Subcommand};
 pub use change::{
     Detach, Disable, Enable, Guard, ImageToRun, Logs, PullPolicy, Run, Start, Stop, Switch,
 };
+pub use duration::root_age;
 pub use global::{Format, Global, LogLevel};
 pub use images::{Image, Prune, Repository, Verify};
 pub use inspect::{Complete, Completion, Doctor, Ps, Shell, Status, Wait};
 pub use policy::{ExplainPolicy, Policy, PolicyCommand, PolicyFile};
 pub use since::Since;
+pub use trust::{Trust, TrustCommand, UpdateTrust};
 
 /// Run sched_ext schedulers from OCI images on this machine.
 #[derive(Debug, Parser)]
@@ -80,6 +83,9 @@ pub enum Command {
     /// Check a trust policy, or show what it asks of an image.
     #[command(subcommand_required = true, arg_required_else_help = false)]
     Policy(Policy),
+    /// Show or renew the trusted root that signatures by identity are verified with.
+    #[command(subcommand_required = true, arg_required_else_help = false)]
+    Trust(Trust),
     /// List the images of schedulers that the runtimes have.
     #[command(after_help = images::IMAGES)]
     Images,
@@ -141,12 +147,14 @@ Examples:
   schedctl info scx_lavd -o json                  metadata of an image, as JSON
   schedctl verify ghcr.io/schedkit/scx_lavd:1.0   who signed it
   schedctl policy explain scx_lavd                what the trust policy asks of an image
+  schedctl trust update                           renew the trusted root of the Sigstore instance
   schedctl status                                 what the kernel runs, and who started it
 
 Environment:
   SCHEDCTL_ALLOW_UNSIGNED, SCHEDCTL_CATALOG, SCHEDCTL_CONFIG, SCHEDCTL_DRIVER, SCHEDCTL_LOG_LEVEL,
-  SCHEDCTL_REGISTRY_CONFIG, SCHEDCTL_SOCKET, SCHEDCTL_TRUST_POLICY
-  SCHEDCTL_STATE   directory of kept verdicts [default: /var/lib/schedctl for root]
+  SCHEDCTL_MAX_ROOT_AGE, SCHEDCTL_REGISTRY_CONFIG, SCHEDCTL_SOCKET, SCHEDCTL_TRUST_POLICY
+  SCHEDCTL_STATE   directory of kept verdicts and of the trusted root
+                   [default: /var/lib/schedctl for root]
   SCHEDCTL_CACHE   cache directory [default: /var/cache/schedctl for root,
                    ~/.cache/schedctl for others]
   NO_COLOR         disable colours; output to a pipe never has any
@@ -158,6 +166,8 @@ settings file:
   log-level = \"warn\"
   catalog = \"https://example.org/schedulers.json\"
   trust-policy = \"/etc/schedctl/trust.yaml\"
+  [trust-root]
+  max-age = \"30d\"
   [registry.\"ghcr.io\"]
   mirrors = [\"mirror.example:5000\"]
   [registry.\"mirror.example:5000\"]

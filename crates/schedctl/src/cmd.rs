@@ -18,6 +18,7 @@ mod pull;
 mod start;
 mod status;
 mod stop;
+mod trust;
 mod verify;
 mod versions;
 mod wait;
@@ -53,9 +54,13 @@ pub(crate) async fn perform(
         Command::Info(name) => info::info(name, settings, printer).await,
         Command::Verify(name, policy) => verify::verify(name, policy, settings, printer).await,
         Command::Status(mode) => status::status(*mode, root, settings, interrupt, printer).await,
-        Command::CheckPolicy(source) => policy::check(source, printer),
+        Command::CheckPolicy(source) => policy::check(source, settings, printer),
         Command::ExplainPolicy(name, source) => {
             policy::explain(name, source, settings, printer).await
+        }
+        Command::ShowTrust => trust::status(settings, printer),
+        Command::UpdateTrust(mirror) => {
+            trust::update(mirror.as_ref(), root, settings, printer).await
         }
         Command::Images => images::images(root, settings, printer).await,
         Command::Prune(mode) => prune::prune(*mode, root, settings, printer).await,

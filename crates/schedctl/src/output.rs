@@ -28,6 +28,7 @@ pub(crate) mod status;
 pub(crate) mod stop;
 mod table;
 pub(crate) mod trial;
+pub(crate) mod trust;
 mod trust_basis;
 pub(crate) mod usage;
 pub(crate) mod verify;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use schedctl_args::args::{self, Args, Shell};
 use schedkit_core::{SchedulerName, ops_name};
+use schedkit_image::trust::{Mirror, MirrorUrlError};
 use schedkit_image::untrusted;
 use schedkit_runtime::ContainerId;
 
@@ -48,6 +49,9 @@ pub(crate) enum Command {
     CheckPolicy(PolicySource),
     /// For an image.
     ExplainPolicy(String, PolicySource),
+    ShowTrust,
+    /// From this mirror, if it is not that of the settings.
+    UpdateTrust(Option<Mirror>),
     Images,
     Prune(PruneMode),
     Status(StatusMode),
@@ -118,6 +122,8 @@ pub(crate) enum RequestError {
     Version(#[from] VersionError),
     #[error(transparent)]
     Forbidden(#[from] ForbiddenHere),
+    #[error("--mirror cannot be used")]
+    Mirror(#[source] MirrorUrlError),
     /// The name is short and printable.
     #[error("{name:?} is not a scheduler's name")]
     Name {
@@ -205,6 +211,13 @@ impl Command {
                     Self::ExplainPolicy(args.image, policy(args.trust_policy))
                 }
             },
+            args::Command::Trust(args) => match args.command {
+                args::TrustCommand::Status => Self::ShowTrust,
+                args::TrustCommand::Update(args) => {
+                    let mirror = args.mirror.map(|text| text.parse());
+                    Self::UpdateTrust(mirror.transpose().map_err(RequestError::Mirror)?)
+                }
+            },
             args::Command::Images => Self::Images,
             args::Command::Prune(args) => Self::Prune(match (args.dry_run, args.force) {
                 (true, _) => PruneMode::DryRun,
@@ -276,6 +289,8 @@ mod tests {
             helper_folders: Vec::new(),
             proxies: Proxies::default(),
             verdicts: None,
+            max_root_age: None,
+            roots: None,
             audit: None,
             for_boot: BTreeMap::new(),
             notify_socket: None,

@@ -6,6 +6,7 @@ pub(crate) mod environment;
 mod policy_source;
 pub(crate) mod restrictions;
 mod setting;
+mod trust_root;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,6 +23,7 @@ use environment::Environment;
 pub(crate) use policy_source::PolicySource;
 use restrictions::Restrictions;
 pub(crate) use setting::{Origin, Setting};
+pub(crate) use trust_root::TrustRootSettings;
 
 use crate::audit_log::AuditLog;
 use crate::runtimes::{Endpoint, Runtimes, default_socket, driver_name};
@@ -35,6 +37,7 @@ pub(crate) struct Settings {
     pub(crate) log_level: Setting<LogLevel>,
     pub(crate) catalog: Setting<Source>,
     pub(crate) trust_policy: Setting<PolicySource>,
+    pub(crate) trust_root: TrustRootSettings,
     /// `None`: the files that `podman login` and `docker login` write.
     pub(crate) registry_config: Setting<Option<PathBuf>>,
     pub(crate) cache: Setting<Cache>,
@@ -100,6 +103,13 @@ impl Settings {
             ),
             catalog,
             trust_policy: trust_policy(environment.trust_policy, file.trust_policy, from_file()),
+            trust_root: TrustRootSettings::resolve(
+                [flags.max_root_age, environment.max_root_age],
+                file.trust_root,
+                file.max_root_age,
+                from_file,
+                environment.roots,
+            ),
             registry_config,
             cache: environment.cache,
             allow_unsigned: environment.allow_unsigned,
@@ -156,6 +166,11 @@ impl Settings {
             }
             None => None,
         };
+        let max_age = self.trust_root.max_age.value;
+        if let (Some(max_age), Origin::Flag) = (max_age, &self.trust_root.max_age.origin) {
+            let max_age = humantime::format_duration(max_age).to_string();
+            variables.insert("SCHEDCTL_MAX_ROOT_AGE".to_owned(), max_age);
+        }
         for (name, path) in [
             ("SCHEDCTL_SOCKET", socket),
             ("SCHEDCTL_TRUST_POLICY", policy_file),

@@ -13,6 +13,7 @@
 pub mod catalog;
 pub mod hash;
 pub mod info;
+mod private_folder;
 pub mod registry;
 pub mod secret;
 pub mod signature;

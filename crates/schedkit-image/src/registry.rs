@@ -8,7 +8,8 @@
 //!                            └▶ transport     connections and TLS
 //! ```
 //!
-//! Each file uses only files further down, and `error`.
+//! Each file uses only files further down, and `error`. `download` fetches files that are in no registry,
+//! by `http`.
 
 mod authentication;
 mod blob;
@@ -16,6 +17,7 @@ mod challenge;
 mod client;
 mod content;
 mod credentials;
+mod download;
 mod endpoint;
 mod error;
 mod host_config;
@@ -40,6 +42,7 @@ pub use challenge::{Bearer, Challenge, ChallengeError, parse as parse_challenge}
 pub use client::{Client, ClientConfig};
 pub use content::{Content, ContentError, Descriptor, Index, Manifest, Platform};
 pub use credentials::{Credentials, CredentialsError, DefaultAuthFolders, Login, LoginSource};
+pub use download::FileClient;
 pub use error::RegistryError;
 pub use host_config::{HostConfig, HostConfigError, Hosts, Mirror, Security, Upstream};
 pub use interface::{Document, Registry, resolve};

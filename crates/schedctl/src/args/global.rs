@@ -1,11 +1,14 @@
 //! Options of every command.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use schedkit_runtime::driver::Runtime;
 use serde::{Deserialize, Serialize};
+
+use super::duration::root_age;
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
@@ -35,6 +38,9 @@ pub struct Global {
     /// Registry credentials, in the format that `podman login` writes.
     #[arg(long, global = true, value_name = "FILE")]
     pub registry_config: Option<PathBuf>,
+    /// Refuse a trusted root that was checked longer ago than this, such as 30d [default: any age].
+    #[arg(long, global = true, value_name = "AGE", value_parser = root_age)]
+    pub max_root_age: Option<Duration>,
     /// Log level on standard error: error, warn, info or debug [default: warn].
     #[arg(
         long,

@@ -26,6 +26,7 @@ use crate::settings::Settings;
 use crate::state_dir::StateDir;
 use crate::steps::find_image::{Target, find_target};
 use crate::steps::pull_image::pull_image;
+use crate::steps::read_policy::read_fresh_policy;
 use crate::steps::verify_image::ImageCheck;
 use crate::systemctl;
 use crate::systemd_unit::{self, ADMIN_UNITS, PACKAGED_UNITS, TEMPLATE};
@@ -119,6 +120,8 @@ async fn fetch(
     settings: &Settings,
     printer: &mut Printer,
 ) -> anyhow::Result<Trusted> {
+    let policy = &request.image.trust.policy;
+    let policy = read_fresh_policy(policy, &settings.trust_root, printer)?;
     let driver = open(&settings.runtimes().chosen, &settings.registry);
     let check = ImageCheck {
         reference: &target.reference,
@@ -132,7 +135,7 @@ async fn fetch(
     };
     // The machine is checked when it starts: an image may be enabled before the kernel is there.
     let trusted = check
-        .require_trust(request.pull, async |_| Ok(()), printer)
+        .require_trust_by(&policy, request.pull, async |_| Ok(()), printer)
         .await?;
     let record = PullRecord::new(&settings.cache.value);
     pull_image(&driver, &trusted, &record).await?;

@@ -6,10 +6,14 @@ use crate::output::Printer;
 use crate::output::policy::{PolicyCheck, PolicyExplanation};
 use crate::settings::{PolicySource, Settings};
 use crate::steps::find_image::find_image;
-use crate::steps::verify_image::read_policy;
+use crate::steps::read_policy::read_policy;
 
-pub(super) fn check(source: &PolicySource, printer: &mut Printer) -> anyhow::Result<Exit> {
-    let policy = read_policy(source, printer)?;
+pub(super) fn check(
+    source: &PolicySource,
+    settings: &Settings,
+    printer: &mut Printer,
+) -> anyhow::Result<Exit> {
+    let policy = read_policy(source, &settings.trust_root, printer)?;
     for advice in policy.advice() {
         printer.warn(advice);
     }
@@ -23,7 +27,7 @@ pub(super) async fn explain(
     settings: &Settings,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
-    let policy = read_policy(source, printer)?;
+    let policy = read_policy(source, &settings.trust_root, printer)?;
     let found = find_image(name, settings, printer).await?;
     let explanation = PolicyExplanation::new(&found, source, &policy);
     printer.print(&explanation)?;

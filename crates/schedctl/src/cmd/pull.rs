@@ -10,7 +10,8 @@ use crate::request::ImageRequest;
 use crate::settings::Settings;
 use crate::steps::find_image::find_image;
 use crate::steps::pull_image::pull_image;
-use crate::steps::verify_image::{ImageCheck, read_policy};
+use crate::steps::read_policy::read_fresh_policy;
+use crate::steps::verify_image::ImageCheck;
 
 pub(super) async fn pull(
     request: &ImageRequest,
@@ -31,7 +32,7 @@ pub(super) async fn pull(
         driver: &driver,
         audit: settings.audit.as_ref(),
     };
-    let policy = read_policy(&request.trust.policy, printer)?;
+    let policy = read_fresh_policy(&request.trust.policy, &settings.trust_root, printer)?;
     let trusted = check.ask(&policy, printer).await?;
     let record = PullRecord::new(&settings.cache.value);
     let pulled = pull_image(&driver, &trusted, &record).await?;

@@ -38,6 +38,7 @@ use crate::steps::find_image::{Target, find_target};
 use crate::steps::follow::Follow;
 use crate::steps::preflight;
 use crate::steps::pull_image::pull_image;
+use crate::steps::read_policy::read_fresh_policy;
 use crate::steps::take_lock::take_lock;
 use crate::steps::verify_image::{ImageCheck, Needs};
 use crate::steps::verify_running::verify_running;
@@ -202,6 +203,8 @@ impl<'a> Session<'a> {
     ) -> anyhow::Result<Trusted> {
         let status = format!("verifying {}", target.reference);
         self.unit.service_manager.starting(&status, MAX_VERIFY);
+        let policy = &self.request.image.trust.policy;
+        let policy = read_fresh_policy(policy, &self.settings.trust_root, printer)?;
         let registry = Client::new(self.settings.registry.clone());
         let check = ImageCheck {
             reference: &target.reference,
@@ -217,7 +220,7 @@ impl<'a> Session<'a> {
             preflight::require(needs, self.root, &self.runtimes, &registry).await
         };
         check
-            .require_trust(self.request.pull, preflight, printer)
+            .require_trust_by(&policy, self.request.pull, preflight, printer)
             .await
     }
 

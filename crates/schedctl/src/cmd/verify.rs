@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::output::{Printer, verify::VerifyReport};
 use crate::settings::{PolicySource, Settings};
 use crate::steps::find_image::find_image;
+use crate::steps::read_policy::read_fresh_policy;
 use crate::steps::verify_image;
 
 pub(super) async fn verify(
@@ -15,7 +16,7 @@ pub(super) async fn verify(
     settings: &Settings,
     printer: &mut Printer,
 ) -> anyhow::Result<Exit> {
-    let policy = verify_image::read_policy(source, printer)?;
+    let policy = read_fresh_policy(source, &settings.trust_root, printer)?;
     let found = find_image(name, settings, printer).await?;
     let registry = Client::new(settings.registry.clone());
     let name = found.catalog_name();

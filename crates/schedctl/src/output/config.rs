@@ -73,6 +73,17 @@ impl From<&Settings> for SettingsTable {
                         PolicySource::File(path) => text(path),
                     })
                 }),
+                entry("trust-root.mirror", &settings.trust_root.mirror, |mirror| {
+                    mirror.as_ref().map(ToString::to_string)
+                }),
+                entry(
+                    "trust-root.tuf-root",
+                    &settings.trust_root.tuf_root,
+                    |root| root.as_ref().map(|root| text(&root.path)),
+                ),
+                entry("trust-root.max-age", &settings.trust_root.max_age, |age| {
+                    age.map(|age| humantime::format_duration(age).to_string())
+                }),
                 entry("forbid", &forbidden, |forbidden| {
                     (!forbidden.is_empty()).then(|| forbidden.to_string())
                 }),

@@ -29,6 +29,11 @@ pub(super) enum RootDocument {
     PublicGood {
         taken: String,
     },
+    /// Fetched by `schedctl trust update`.
+    Tuf {
+        checked_at: String,
+        mirror: String,
+    },
     File {
         path: String,
     },
@@ -87,6 +92,10 @@ impl PolicyDocument {
         let trusted_root = match policy.root().origin() {
             RootOrigin::PublicGood { taken } => RootDocument::PublicGood {
                 taken: taken.to_string(),
+            },
+            RootOrigin::Tuf { checked_at, mirror } => RootDocument::Tuf {
+                checked_at: format!("{checked_at:.0}"),
+                mirror: mirror.clone(),
             },
             RootOrigin::File(path) => RootDocument::File {
                 path: path.display().to_string(),
@@ -269,6 +278,9 @@ impl fmt::Display for RootDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PublicGood { taken } => write!(f, "Sigstore's public instance of {taken}"),
+            Self::Tuf { checked_at, mirror } => {
+                write!(f, "fetched from {mirror}, last checked at {checked_at}")
+            }
             Self::File { path } => f.write_str(path),
         }
     }

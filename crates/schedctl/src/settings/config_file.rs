@@ -9,6 +9,9 @@
 //! trust-policy = "/etc/schedctl/trust.yaml"
 //! forbid = ["allow-unsigned", "trust-policy"]       # see super::restrictions
 //!
+//! [trust-root]                                      # see super::trust_root
+//! max-age = "30d"
+//!
 //! [registry."ghcr.io"]                              # see schedkit_image::registry::Hosts
 //! mirrors = ["mirror.example:5000"]
 //! [registry."mirror.example:5000"]
@@ -19,6 +22,7 @@ use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use schedctl_args::args::LogLevel;
 use schedkit_image::catalog::Location;
@@ -30,6 +34,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use super::restrictions::{Forbidden, MACHINE_FILE, Restrictions};
+use super::trust_root::TrustRootTable;
 
 const MAX_BYTES: usize = 256 * 1024;
 
@@ -53,6 +58,11 @@ pub(crate) struct ConfigFile {
     pub(crate) forbid: Vec<Forbidden>,
     #[serde(default)]
     pub(crate) registry: Hosts,
+    #[serde(default)]
+    pub(crate) trust_root: TrustRootTable,
+    /// The maximum age in the machine's file.
+    #[serde(skip)]
+    pub(crate) max_root_age: Option<Duration>,
     /// What this file and the machine's forbid.
     #[serde(skip)]
     pub(crate) restrictions: Restrictions,
@@ -128,20 +138,26 @@ impl ConfigFile {
         };
         let Some(path) = named else {
             let file = machine()?;
-            let restrictions = file.own_restrictions();
             return Ok(Self {
-                restrictions,
+                restrictions: file.own_restrictions(),
+                max_root_age: file.trust_root.max_age,
                 ..file
             });
         };
         let file = Self::read(path, user, Choice::Named)?;
-        let own = file.own_restrictions();
-        let restrictions = match user {
-            0 => machine()?.own_restrictions().and(own),
-            _ => own,
+        let machine = match user {
+            0 => machine()?,
+            _ => Self::default(),
         };
+        let restrictions = machine.own_restrictions();
         Ok(Self {
-            restrictions,
+            max_root_age: machine.trust_root.max_age,
+            // The root of another instance makes another policy of the machine's.
+            trust_root: match restrictions.fixes_policy() {
+                true => machine.trust_root,
+                false => file.trust_root.clone(),
+            },
+            restrictions: restrictions.and(file.own_restrictions()),
             ..file
         })
     }
@@ -326,6 +342,30 @@ mod tests {
             fs::write(&machine, "forbid = [").unwrap();
             assert!(load(0).is_err());
         }
+    }
+
+    /// Another instance's root would make another policy of the machine's.
+    #[test]
+    fn what_the_machine_says_of_the_trusted_root_holds_with_every_file() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let [machine, mine] = ["machine.toml", "mine.toml"].map(|name| folder.path().join(name));
+        let load = |forbid: &str| {
+            let table = "[trust-root]\nmirror = \"/machine\"\nmax-age = \"7d\"\n";
+            fs::write(&machine, format!("{forbid}{table}")).unwrap();
+            fs::write(&mine, "[trust-root]\nmirror = \"/mine\"\n").unwrap();
+            [None, Some(mine.as_path())]
+                .map(|named| ConfigFile::load_beside(&machine, named, 0).unwrap())
+        };
+        let week = Some(Duration::from_secs(7 * 24 * 3600));
+        let [own, named] = load("");
+        assert_eq!((own.max_root_age, named.max_root_age), (week, week));
+        assert_ne!(own.trust_root, named.trust_root);
+        let [own, named] = load("forbid = [\"trust-policy\"]\n");
+        assert_eq!(own.trust_root, named.trust_root);
+        assert_eq!(named.max_root_age, week);
     }
 
     #[test]

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use schedctl_args::args::LogLevel;
+use schedctl_args::args::{LogLevel, root_age};
 use schedkit_image::catalog::Cache;
 use schedkit_image::registry::{Credentials, DefaultAuthFolders, Proxies};
 use schedkit_image::secret::Secret;
 use schedkit_image::signature::VerdictStore;
+use schedkit_image::trust::RootStore;
 use schedkit_image::untrusted;
 use schedkit_runtime::driver::Runtime;
 use serde::Deserialize;
@@ -22,15 +24,17 @@ const ALLOW_UNSIGNED: &str = "SCHEDCTL_ALLOW_UNSIGNED";
 const DRIVER: &str = "SCHEDCTL_DRIVER";
 const LOG_LEVEL: &str = "SCHEDCTL_LOG_LEVEL";
 const CACHE: &str = "SCHEDCTL_CACHE";
+const MAX_ROOT_AGE: &str = "SCHEDCTL_MAX_ROOT_AGE";
 const STATE: &str = "SCHEDCTL_STATE";
 const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
 const SYSTEM_STATE: &str = "/var/lib/schedctl";
 const SYSTEM_CACHE: &str = "/var/cache/schedctl";
 
 /// Kept by `schedctl enable`. Passwords are not: see [`crate::enabled`].
-const FOR_BOOT: [&str; 10] = [
+const FOR_BOOT: [&str; 11] = [
     DRIVER,
     LOG_LEVEL,
+    MAX_ROOT_AGE,
     "HTTPS_PROXY",
     "https_proxy",
     "HTTP_PROXY",
@@ -74,6 +78,9 @@ pub(crate) struct Environment {
     pub(crate) proxies: Proxies,
     /// In `SCHEDCTL_STATE`, or in the directory of root.
     pub(crate) verdicts: Option<VerdictStore>,
+    pub(crate) max_root_age: Option<Duration>,
+    /// Beside the verdicts.
+    pub(crate) roots: Option<RootStore>,
     /// In `SCHEDCTL_STATE`, or where root's is; `None` for users who start nothing.
     pub(crate) audit: Option<AuditLog>,
     /// Set variables that a unit needs to have at boot, too.
@@ -148,6 +155,8 @@ impl Environment {
             helper_folders: helper_folders(variable("PATH")),
             proxies: proxies(text)?,
             verdicts: verdicts(user, path),
+            max_root_age: max_root_age(text(MAX_ROOT_AGE)?)?,
+            roots: roots(user, path),
             audit: audit(user, path),
             for_boot: for_boot(set),
             notify_socket: set(NOTIFY_SOCKET),
@@ -160,14 +169,31 @@ pub(crate) fn notify_socket() -> Option<OsString> {
     std::env::var_os(NOTIFY_SOCKET).filter(|socket| !socket.is_empty())
 }
 
-/// Users other than root start nothing, so they keep verdicts only where they are told to.
 fn verdicts(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Option<VerdictStore> {
+    let (folder, owner) = state(user, path)?;
+    Some(VerdictStore::at(folder.join("verdicts"), owner))
+}
+
+fn roots(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Option<RootStore> {
+    let (folder, owner) = state(user, path)?;
+    Some(RootStore::at(folder.join("trust"), owner))
+}
+
+/// Users other than root start nothing, so they keep something only where they are told to.
+fn state(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Option<(PathBuf, u32)> {
     let named = path(STATE).filter(|path| path.is_absolute());
-    let (folder, owner) = match user {
+    Some(match user {
         User::Root => (named.unwrap_or_else(|| SYSTEM_STATE.into()), 0),
         User::Other(id) => (named?, id),
-    };
-    Some(VerdictStore::at(folder.join("verdicts"), owner))
+    })
+}
+
+fn max_root_age(text: Option<String>) -> Result<Option<Duration>, EnvironmentError> {
+    let age = text.map(|text| root_age(&text));
+    age.transpose().map_err(|reason| EnvironmentError::Value {
+        variable: MAX_ROOT_AGE,
+        reason: untrusted::brief(&reason),
+    })
 }
 
 fn audit(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Option<AuditLog> {

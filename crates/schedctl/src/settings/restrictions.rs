@@ -50,6 +50,11 @@ impl Restrictions {
         *self == Self::default()
     }
 
+    /// Whether only the machine's trust policy may be used.
+    pub(super) fn fixes_policy(&self) -> bool {
+        self.only_policy.is_some()
+    }
+
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             forbids_waivers: self.forbids_waivers || other.forbids_waivers,

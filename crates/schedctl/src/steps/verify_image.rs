@@ -18,15 +18,13 @@ use schedkit_image::registry::{Client, Platform, RegistryError, Retry, resolve};
 use schedkit_image::signature::{
     self, AskedImage, Kept, Trusted, VerdictStore, Verified, VerifyError, waive,
 };
-use schedkit_image::trust::{Policy, PolicyError};
-use schedkit_image::untrusted::Reader;
+use schedkit_image::trust::Policy;
 use schedkit_runtime::{Driver, ImageInStore};
 
 use crate::audit_log::AuditLog;
 use crate::error_text;
 use crate::output::{Printer, progress};
 use crate::request::TrustRequirement;
-use crate::settings::PolicySource;
 use crate::untrusted_image::UntrustedImage;
 
 pub(crate) struct ImageCheck<'a, D> {
@@ -52,22 +50,6 @@ pub(crate) enum Needs<'a> {
     OfImage(&'a PinnedRef),
     /// Also what this image needs, as it is stored. No registry is asked.
     OfStoredImage(&'a ImageInStore),
-}
-
-/// Prints the policy's warnings.
-pub(crate) fn read_policy(
-    source: &PolicySource,
-    printer: &mut Printer,
-) -> Result<Policy, PolicyError> {
-    let reader = match rustix::process::geteuid().is_root() {
-        true => Reader::Root,
-        false => Reader::User,
-    };
-    let policy = Policy::read(source.as_path(), reader)?;
-    for warning in policy.warnings() {
-        printer.warn(format!("the trust policy's {warning}"));
-    }
-    Ok(policy)
 }
 
 /// `catalog_name` is the name that was asked for, if a catalog led to the image.
@@ -103,17 +85,6 @@ async fn verify_pinned(
 impl<D: Driver> ImageCheck<'_, D> {
     /// Only the result may be pulled. `check_needs` is called before a registry is asked for the
     /// signature, and before a kept verdict is used.
-    pub(crate) async fn require_trust(
-        &self,
-        pull: PullPolicy,
-        check_needs: impl AsyncFn(Needs<'_>) -> anyhow::Result<()>,
-        printer: &mut Printer,
-    ) -> anyhow::Result<Trusted> {
-        let policy = read_policy(&self.trust.policy, printer)?;
-        self.require_trust_by(&policy, pull, check_needs, printer)
-            .await
-    }
-
     pub(crate) async fn require_trust_by(
         &self,
         policy: &Policy,

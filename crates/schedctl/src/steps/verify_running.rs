@@ -12,7 +12,8 @@ use crate::output::Printer;
 use crate::request::StartRequest;
 use crate::settings::Settings;
 use crate::steps::find_image::catalog_name;
-use crate::steps::verify_image::{ImageCheck, Needs, read_policy};
+use crate::steps::read_policy::read_fresh_policy;
+use crate::steps::verify_image::{ImageCheck, Needs};
 
 /// Asks for a verdict, as `--pull` has it, only if that of the start does not answer the question.
 /// `asked_as` is the name that a catalog led from.
@@ -29,7 +30,7 @@ pub(crate) async fn verify_running(
         return Ok(());
     }
     let record = &running.container.record;
-    let policy = read_policy(&requirement.policy, printer)?;
+    let policy = read_fresh_policy(&requirement.policy, &settings.trust_root, printer)?;
     let name = running.scheduler();
     let image = record.image.as_deref().unwrap_or_default();
     let image: Result<ImageRef, _> = image.parse();

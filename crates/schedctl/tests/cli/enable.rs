@@ -29,13 +29,13 @@ show) cat FOLDER/shown ;;
 esac
 ";
 
-struct Machine {
-    registry: RegistryFixture,
+pub(crate) struct Machine {
+    pub(crate) registry: RegistryFixture,
     _podman: FakePodman,
 }
 
 impl Machine {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let registry = RegistryFixture::new();
         let fixture = &registry.fixture;
         registry.trusting(SIGNER);
@@ -119,7 +119,7 @@ impl Machine {
     }
 
     #[track_caller]
-    fn expect(&self, code: i32, args: &str) -> Output {
+    pub(crate) fn expect(&self, code: i32, args: &str) -> Output {
         let output = self.run(args);
         assert_eq!(output.code, code, "{args}: {}{}", output.out, output.err);
         output

@@ -19,6 +19,7 @@ mod schemas;
 mod server;
 mod stop;
 mod troubleshooting;
+mod trust;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -146,6 +147,9 @@ fn help_texts_match_the_golden_files() {
             "policy",
             "policy check",
             "policy explain",
+            "trust",
+            "trust status",
+            "trust update",
         ])
     {
         let output = fixture.run(&format!("{command} --help"));

@@ -9,9 +9,8 @@
 //! under the policy that gave it. Whoever can write to the folder decides what is trusted, so the
 //! folder and its files must belong to this user and be writable by nobody else.
 
-use std::fs::{self, DirBuilder, File, Metadata};
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -22,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::conformity::TitleCheck;
 use super::verdict::{Kept, Verified};
 use crate::hash::Hasher;
+use crate::private_folder::{FolderError, PrivateFolder};
 use crate::trust::Policy;
 use crate::untrusted::shortened;
 
@@ -33,9 +33,7 @@ const SUFFIX: &str = ".json";
 /// A folder with a file for each verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerdictStore {
-    folder: PathBuf,
-    /// The user to whom everything in it must belong.
-    owner: u32,
+    folder: PrivateFolder,
     /// Verdicts about these images make no room for others.
     spared: Vec<Digest>,
 }
@@ -83,13 +81,9 @@ enum KeptTitle {
 impl VerdictStore {
     /// `owner` is the id of this user.
     pub fn at(folder: impl Into<PathBuf>, owner: u32) -> Self {
-        let folder = folder.into();
+        let folder = PrivateFolder::at(folder.into(), owner);
         let spared = Vec::new();
-        Self {
-            folder,
-            owner,
-            spared,
-        }
+        Self { folder, spared }
     }
 
     /// With images whose verdicts are kept however many others there are, such as those that start at
@@ -111,7 +105,7 @@ impl VerdictStore {
         policy: &Policy,
         now: Timestamp,
     ) -> Result<(), VerdictStoreError> {
-        self.create()?;
+        self.folder.create()?;
         self.correct_times(reference, policy, now)?;
         let title = KeptTitle::from(verified.title());
         let newest = self.find_as(reference, policy, title.name())?;
@@ -127,11 +121,9 @@ impl VerdictStore {
             verified_at: now,
             title: Some(title),
         };
-        let name = verdict.file_name();
-        let path = self.folder.join(&name);
-        self.write(&name, &verdict)
-            .map_err(|error| io_error(&path, error))?;
-        self.prune().map_err(|error| io_error(&self.folder, error))
+        self.write(&verdict)?;
+        let folder = self.folder.path();
+        self.prune().map_err(|error| io_error(folder, error))
     }
 
     /// The newest verdict of this policy about a reference; with a digest, about exactly that image,
@@ -207,25 +199,25 @@ impl VerdictStore {
         now: Timestamp,
     ) -> Result<(), VerdictStoreError> {
         let (reference, policy) = (reference.to_string(), policy.fingerprint().to_string());
-        for (path, mut stored) in self.verdicts()? {
+        for (_, mut stored) in self.verdicts()? {
             let about = stored.reference == reference && stored.policy == policy;
             if about && stored.verified_at > now {
                 let before = now.checked_sub(SignedDuration::from_secs(1));
                 stored.verified_at = before.unwrap_or(now);
-                let written = self.write(&stored.file_name(), &stored);
-                written.map_err(|error| io_error(&path, error))?;
+                self.write(&stored)?;
             }
         }
         Ok(())
     }
 
     fn verdicts(&self) -> Result<Vec<(PathBuf, StoredVerdict)>, VerdictStoreError> {
-        let entries = match fs::read_dir(&self.folder) {
+        let folder = self.folder.path();
+        let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(io_error(&self.folder, error)),
+            Err(error) => return Err(io_error(folder, error)),
         };
-        self.check_folder()?;
+        self.folder.check()?;
         let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
         let paths = paths.filter(|path| is_verdict(path));
         // More can only be there if somebody else wrote them.
@@ -233,47 +225,18 @@ impl VerdictStore {
         Ok(paths.take(2 * MAX_VERDICTS).filter_map(read).collect())
     }
 
-    fn create(&self) -> Result<(), VerdictStoreError> {
-        let created = DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.folder);
-        created.map_err(|error| io_error(&self.folder, error))?;
-        self.check_folder()
-    }
-
-    fn check_folder(&self) -> Result<(), VerdictStoreError> {
-        let folder =
-            fs::symlink_metadata(&self.folder).map_err(|error| io_error(&self.folder, error))?;
-        match folder.is_dir() && self.is_private(&folder) {
-            true => Ok(()),
-            false => Err(VerdictStoreError::Untrusted(self.folder.clone())),
-        }
-    }
-
-    fn is_private(&self, metadata: &Metadata) -> bool {
-        metadata.uid() == self.owner && metadata.mode() & 0o022 == 0
-    }
-
     /// `None` for anything but a small file that is this user's alone.
     fn read(&self, path: &Path) -> Option<StoredVerdict> {
-        let file = File::open(path).ok()?;
-        let metadata = file.metadata().ok()?;
-        if !metadata.is_file() || !self.is_private(&metadata) {
-            return None;
-        }
-        let mut text = String::new();
-        file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+        let name = path.file_name()?.to_str()?;
+        let text = self.folder.read(name, MAX_BYTES).ok()??;
         serde_json::from_str(&text).ok()
     }
 
-    /// Atomic, also when the power is cut: a file is complete or absent.
-    fn write(&self, name: &str, verdict: &StoredVerdict) -> io::Result<()> {
-        let mut draft = tempfile::NamedTempFile::new_in(&self.folder)?;
-        draft.write_all(&serde_json::to_vec(verdict)?)?;
-        draft.as_file().sync_all()?;
-        draft.persist(self.folder.join(name))?;
-        File::open(&self.folder)?.sync_all()
+    fn write(&self, verdict: &StoredVerdict) -> Result<(), VerdictStoreError> {
+        let name = verdict.file_name();
+        let text = serde_json::to_vec(verdict)
+            .map_err(|error| io_error(&self.folder.path().join(&name), error.into()))?;
+        Ok(self.folder.write(&name, &text)?)
     }
 
     fn is_spared(&self, path: &Path) -> bool {
@@ -284,7 +247,7 @@ impl VerdictStore {
 
     fn prune(&self) -> io::Result<()> {
         let mut files = Vec::new();
-        for entry in fs::read_dir(&self.folder)? {
+        for entry in fs::read_dir(self.folder.path())? {
             let path = entry?.path();
             if is_verdict(&path) {
                 files.push((fs::symlink_metadata(&path)?.modified()?, path));
@@ -351,6 +314,15 @@ impl From<&TitleCheck> for KeptTitle {
                 Self::ComparedWith(name.clone())
             }
             TitleCheck::NotChecked => Self::NotCompared,
+        }
+    }
+}
+
+impl From<FolderError> for VerdictStoreError {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::Io(path, source) => Self::Io { path, source },
+            FolderError::Untrusted(path) => Self::Untrusted(path),
         }
     }
 }

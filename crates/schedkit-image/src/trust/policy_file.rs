@@ -8,7 +8,7 @@
 mod fault;
 mod with_rules;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use fault::{KeyFileError, LocatedFault, PolicyError, PolicyFault, RootFileError};
 use fault::{MAX_ENTRIES, PUBLIC_REKOR};
@@ -21,6 +21,7 @@ use super::key::PublicKey;
 use super::pattern::Pattern;
 use super::policy::{Authority, Contents, Policy, PolicyFormat, PolicyWarning, Validity};
 use super::root::{RootOrigin, TrustRoot};
+use super::root_source::RootSource;
 use super::signer_policy::{Identity, LogForKeys, NamedKey, SignerPolicy};
 use crate::untrusted::{Reader, brief, read_trusted_file};
 
@@ -84,13 +85,22 @@ impl Policy {
         BuiltIn::default().policy()
     }
 
-    /// Reads a policy and the files that it names; `builtin:NAME` is one inside the program.
+    /// Reads a policy and the files that it names; `builtin:NAME` is one inside the program. One that
+    /// names no trusted root has the embedded one.
     ///
     /// # Errors
     /// When any of them cannot be read or is invalid, or when others may change what root reads.
     pub fn read(path: &Path, reader: Reader) -> Result<Self, PolicyError> {
+        Self::read_with(path, reader, &RootSource::Embedded)
+    }
+
+    /// The same, with this root for policies that name none.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and when it needs a root and there is none.
+    pub fn read_with(path: &Path, reader: Reader, roots: &RootSource) -> Result<Self, PolicyError> {
         if let Some(built_in) = BuiltIn::named(path) {
-            return built_in?.policy();
+            return built_in?.policy_with(roots);
         }
         let text = read_trusted_file(path, MAX_POLICY_BYTES, reader).map_err(|source| {
             PolicyError::Unreadable {
@@ -99,7 +109,7 @@ impl Policy {
             }
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let load = || PolicyFile::parse(&text)?.load(folder, reader);
+        let load = || PolicyFile::parse(&text)?.load_with(folder, reader, roots);
         load().map_err(|source| invalid(path, source))
     }
 }
@@ -108,11 +118,12 @@ impl BuiltIn {
     /// # Errors
     /// Never with the built-in texts, which a test checks.
     pub fn policy(self) -> Result<Policy, PolicyError> {
-        let load = || PolicyFile::parse(self.text())?.load(Path::new(""), Reader::User);
-        load().map_err(|source| PolicyError::Invalid {
-            path: self.name().into(),
-            source,
-        })
+        self.policy_with(&RootSource::Embedded)
+    }
+
+    fn policy_with(self, roots: &RootSource) -> Result<Policy, PolicyError> {
+        let load = || PolicyFile::parse(self.text())?.load_with(Path::new(""), Reader::User, roots);
+        load().map_err(|source| invalid(Path::new(self.name()), source))
     }
 }
 
@@ -194,25 +205,39 @@ impl PolicyFile {
     /// # Errors
     /// When one of them cannot be used.
     pub fn load(self, folder: &Path, reader: Reader) -> Result<Policy, LocatedFault> {
+        self.load_with(folder, reader, &RootSource::Embedded)
+    }
+
+    fn load_with(
+        self,
+        folder: &Path,
+        reader: Reader,
+        roots: &RootSource,
+    ) -> Result<Policy, LocatedFault> {
         let keys = self
             .keys
             .iter()
             .map(|path| read_key(folder, path, reader))
             .collect::<Result<_, _>>()?;
-        let mut root = read_root(folder, self.trusted_root.as_ref(), reader)?;
+        let uses_root = !self.identities.is_empty() || self.log_for_keys != LogForKeys::Optional;
+        let roots = match uses_root {
+            true => roots,
+            false => &RootSource::Embedded,
+        };
+        let mut root = read_root(folder, self.trusted_root.as_ref(), reader, roots)?;
         if let Some(url) = &self.rekor_url {
             root = root
                 .restricted_to(&url.value)
                 .ok_or_else(|| PolicyFault::RekorNotInRoot.at(url))?;
         }
-        if let Some(path) = &self.trusted_root {
-            if !self.identities.is_empty() && !root.serves_identities() {
-                let lacks = "certificate authorities, certificate logs or transparency logs";
-                return Err(PolicyFault::RootLacks(lacks).at(path));
-            }
-            if self.log_for_keys == LogForKeys::Required && !root.serves_logs() {
-                return Err(PolicyFault::RootLacks("transparency logs").at(path));
-            }
+        let path = self.trusted_root.as_ref();
+        let place = path.map_or(Location::UNKNOWN, |path| path.referenced);
+        if !self.identities.is_empty() && !root.serves_identities() {
+            let lacks = "certificate authorities, certificate logs or transparency logs";
+            return Err(PolicyFault::RootLacks(lacks).at_location(place));
+        }
+        if self.log_for_keys == LogForKeys::Required && !root.serves_logs() {
+            return Err(PolicyFault::RootLacks("transparency logs").at_location(place));
         }
         let Self {
             identities,
@@ -265,8 +290,14 @@ fn from_yaml<'a, T: Deserialize<'a>>(
 }
 
 fn invalid(path: &Path, source: LocatedFault) -> PolicyError {
-    let path = path.to_owned();
-    PolicyError::Invalid { path, source }
+    match source.fault {
+        // The policy is not to blame.
+        PolicyFault::NoRoot(error) => PolicyError::NoRoot(error),
+        _ => PolicyError::Invalid {
+            path: path.to_owned(),
+            source,
+        },
+    }
 }
 
 fn yaml_fault(error: &serde_saphyr::Error) -> LocatedFault {
@@ -358,13 +389,11 @@ fn read_root(
     folder: &Path,
     named: Option<&Spanned<String>>,
     reader: Reader,
+    roots: &RootSource,
 ) -> Result<TrustRoot, LocatedFault> {
     let Some(named) = named else {
-        return TrustRoot::public_good().map_err(|error| {
-            let path = PathBuf::from("(built in)");
-            let source = error.into();
-            PolicyFault::Root { path, source }.without_position()
-        });
+        let root = roots.root();
+        return root.map_err(|error| PolicyFault::NoRoot(error).without_position());
     };
     let path = folder.join(&named.value);
     let read = || -> Result<TrustRoot, RootFileError> {

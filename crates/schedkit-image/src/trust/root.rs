@@ -15,6 +15,8 @@ pub use chain::ChainFault;
 use chain::Purpose;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use schedkit_core::Digest;
 use sigstore_verify::Verifier;
 use sigstore_verify::trust_root::{CertificateAuthority, TransparencyLog, TrustedRoot};
@@ -33,7 +35,7 @@ const PUBLIC_GOOD_TAKEN: &str = "2026-10-23";
 const MEDIA_TYPE: &str = "application/vnd.dev.sigstore.trustedroot";
 const MAX_ENTRIES: usize = 64;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct TrustRoot {
     parsed: TrustedRoot,
     authorities: Vec<(CertificateAuthority, TimeRange)>,
@@ -47,6 +49,11 @@ pub enum RootOrigin {
     PublicGood {
         /// The date on which it was taken.
         taken: &'static str,
+    },
+    /// Fetched by TUF.
+    Tuf {
+        checked_at: Timestamp,
+        mirror: String,
     },
     /// Named by the policy.
     File(PathBuf),
@@ -80,6 +87,23 @@ pub(crate) enum NarrowError {
     UnknownLog,
     /// No authority was valid during the certificate's whole validity.
     NoAuthority,
+}
+
+impl RootOrigin {
+    /// When it was last known to be the newest; `None` for a file, of which nobody knows.
+    pub fn as_of(&self) -> Option<Timestamp> {
+        match self {
+            Self::PublicGood { .. } => public_good_taken(),
+            Self::Tuf { checked_at, .. } => Some(*checked_at),
+            Self::File(_) => None,
+        }
+    }
+}
+
+/// When the embedded root was the newest. Never `None`, which a test checks.
+pub(super) fn public_good_taken() -> Option<Timestamp> {
+    let date: Date = PUBLIC_GOOD_TAKEN.parse().ok()?;
+    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
 impl TrustRoot {
@@ -312,10 +336,8 @@ mod tests {
             root.authorities.len(),
             root.parsed.certificate_authorities.len()
         );
-        let RootOrigin::PublicGood { taken } = root.origin() else {
-            panic!("embedded");
-        };
-        assert!(taken.parse::<jiff::civil::Date>().is_ok());
+        assert!(matches!(root.origin(), RootOrigin::PublicGood { .. }));
+        assert!(root.origin().as_of().is_some());
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! The registry client against registries that misbehave: each case has an exact error, a bounded
-//! number of requests and a bounded number of bytes. Real registries are tested in the lab.
+//! The registry client against registries that misbehave, and the refresh of the trusted root against
+//! such mirrors: each case has an exact error, a bounded number of requests and a bounded number of
+//! bytes. Real registries are tested in the lab.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,3 +16,4 @@ mod server;
 mod statuses;
 mod tls;
 mod tokens;
+mod tuf_mirror;

@@ -15,7 +15,7 @@ use crate::client::{client_config, message, tagged};
 use crate::server::{Server, no_server, ok, with};
 
 /// A certificate authority, and a server with its certificate for this name.
-fn authority_and_server(name: &str) -> (String, ServerConfig) {
+pub(crate) fn authority_and_server(name: &str) -> (String, ServerConfig) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();

@@ -26,4 +26,5 @@ mod rules;
 mod search;
 mod sigstore;
 mod stricter;
+mod updated_root;
 mod world;

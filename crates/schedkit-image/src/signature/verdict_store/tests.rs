@@ -1,6 +1,6 @@
 //! What is kept, what is found again, and what is not.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use super::super::conformity::Conformity;
 use super::super::found::{SignatureId, SignatureSource};
@@ -62,8 +62,11 @@ fn titled(number: usize, policy: &Policy, title: TitleCheck) -> Verified {
 }
 
 fn store(folder: &tempfile::TempDir) -> VerdictStore {
-    let owner = fs::metadata(folder.path()).unwrap().uid();
-    VerdictStore::at(folder.path().join("verdicts"), owner)
+    VerdictStore::at(folder.path().join("verdicts"), owner(folder))
+}
+
+fn owner(folder: &tempfile::TempDir) -> u32 {
+    fs::metadata(folder.path()).unwrap().uid()
 }
 
 fn at(seconds: usize) -> Timestamp {
@@ -133,7 +136,7 @@ fn a_verdict_without_a_title_is_of_an_older_program() {
     let tag = reference("a.example/team/one:1.0");
     let kept = verified(1, &policy);
     store.keep(&tag, &kept, &policy, at(10)).unwrap();
-    let file = fs::read_dir(&store.folder).unwrap().next().unwrap();
+    let file = fs::read_dir(store.folder.path()).unwrap().next().unwrap();
     let file = file.unwrap().path();
     let text = fs::read_to_string(&file).unwrap();
     let older = text.replace(r#","title":"not-compared""#, "");
@@ -151,14 +154,14 @@ fn a_folder_or_file_that_others_can_write_to_is_not_used() {
     store
         .keep(&tag, &verified(1, &policy), &policy, at(10))
         .unwrap();
-    let file = fs::read_dir(&store.folder).unwrap().next().unwrap();
+    let file = fs::read_dir(store.folder.path()).unwrap().next().unwrap();
     let file = file.unwrap().path();
     let mode = |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode));
     mode(&file, 0o666).unwrap();
     assert_eq!(store.find(&tag, &policy).unwrap(), None);
     mode(&file, 0o600).unwrap();
     assert!(store.find(&tag, &policy).unwrap().is_some());
-    mode(&store.folder, 0o777).unwrap();
+    mode(store.folder.path(), 0o777).unwrap();
     let untrusted = |result| matches!(result, Err(VerdictStoreError::Untrusted(_)));
     assert!(untrusted(store.find(&tag, &policy).map(drop)));
     assert!(untrusted(store.keep(
@@ -167,8 +170,8 @@ fn a_folder_or_file_that_others_can_write_to_is_not_used() {
         &policy,
         at(10)
     )));
-    let stranger = VerdictStore::at(&store.folder, store.owner + 1);
-    mode(&store.folder, 0o700).unwrap();
+    let stranger = VerdictStore::at(store.folder.path(), owner(&folder) + 1);
+    mode(store.folder.path(), 0o700).unwrap();
     assert!(untrusted(stranger.find(&tag, &policy).map(drop)));
 }
 
@@ -181,7 +184,7 @@ fn invalid_files_are_skipped() {
     store
         .keep(&tag, &verified(1, &policy), &policy, at(10))
         .unwrap();
-    fs::create_dir(store.folder.join("folder.json")).unwrap();
+    fs::create_dir(store.folder.path().join("folder.json")).unwrap();
     let huge = "x".repeat(100_000);
     for (name, text) in [
         ("a.json", "{"),
@@ -189,7 +192,7 @@ fn invalid_files_are_skipped() {
         ("c.json", &huge),
         ("d", ""),
     ] {
-        fs::write(store.folder.join(name), text).unwrap();
+        fs::write(store.folder.path().join(name), text).unwrap();
     }
     assert!(store.find(&tag, &policy).unwrap().is_some());
 }
@@ -204,7 +207,7 @@ fn the_number_of_verdicts_is_bounded() {
         let verified = verified(number, &policy);
         store.keep(&tag, &verified, &policy, at(number)).unwrap();
     }
-    let count = fs::read_dir(&store.folder).unwrap().count();
+    let count = fs::read_dir(store.folder.path()).unwrap().count();
     assert_eq!(count, MAX_VERDICTS);
     let newest = reference(&format!("a.example/team/one:{}", MAX_VERDICTS + 2));
     assert!(store.find(&newest, &policy).unwrap().is_some());
@@ -226,7 +229,7 @@ fn what_starts_at_boot_makes_no_room_for_others() {
     };
     assert!(found(1) && found(2));
     assert!(!found(0) && !found(3));
-    let count = fs::read_dir(&store.folder).unwrap().count();
+    let count = fs::read_dir(store.folder.path()).unwrap().count();
     assert_eq!(count, MAX_VERDICTS);
 }
 

@@ -1,6 +1,7 @@
 //! What can be wrong with a policy file, and at which line.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_saphyr::{Location, Spanned};
 
@@ -9,6 +10,7 @@ use crate::trust::key::KeyError;
 use crate::trust::pattern::PatternError;
 use crate::trust::policy::{ClaimError, ScopeError};
 use crate::trust::root::RootError;
+use crate::trust::root_source::NoRootError;
 use crate::trust::version::VersionError;
 use crate::untrusted::ReadError;
 
@@ -34,6 +36,8 @@ pub enum PolicyError {
     },
     #[error(transparent)]
     NoBuiltIn(#[from] BuiltInError),
+    #[error(transparent)]
+    NoRoot(Arc<NoRootError>),
 }
 
 /// A fault and its position.
@@ -145,6 +149,8 @@ pub enum PolicyFault {
         #[source]
         source: RootFileError,
     },
+    #[error(transparent)]
+    NoRoot(Arc<NoRootError>),
     #[error("`rekorURL` is not a URL with https:// or http://")]
     RekorUrl,
     /// Entries of another log cannot be verified with the public instance's keys.
