@@ -20,7 +20,7 @@ const SYSTEM_FILE: &str = "/var/log/schedctl/audit.log";
 /// What the kernel says of a process that nobody's login has started.
 const NO_LOGIN: u32 = u32::MAX;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AuditLog {
     path: PathBuf,
 }

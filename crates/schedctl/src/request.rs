@@ -257,8 +257,11 @@ mod tests {
     use clap::Parser;
     use schedkit_image::catalog::{Cache, CatalogUrl, Location, Source};
     use schedkit_image::registry::{Credentials, Proxies};
+    use schedkit_image::signature::VerdictStore;
 
     use super::*;
+    use crate::audit_log::AuditLog;
+    use crate::settings::environment::User;
     use crate::settings::{Origin, Setting};
 
     fn environment(catalog: Option<&str>, policy: Option<&str>) -> Environment {
@@ -275,8 +278,8 @@ mod tests {
             logins: Credentials::none(),
             helper_folders: Vec::new(),
             proxies: Proxies::default(),
-            verdicts: None,
-            audit: None,
+            user: User::Other(1000),
+            state: None,
             for_boot: BTreeMap::new(),
             notify_socket: None,
         }
@@ -411,6 +414,38 @@ mod tests {
             result("schedctl verify x --trust-policy /t.yaml", plain(), None),
             Ok(())
         );
+    }
+
+    /// A verdict there may be forged, and a log there removed.
+    #[test]
+    fn who_has_to_obey_rules_does_not_choose_where_verdicts_are() {
+        let settings = |rules: &str| {
+            let environment = Environment {
+                user: User::Root,
+                state: Some("/home/me/state".into()),
+                ..environment(None, None)
+            };
+            let file = ConfigFile {
+                restrictions: ConfigFile::parse(rules).unwrap().own_restrictions(),
+                ..ConfigFile::default()
+            };
+            let args = Args::try_parse_from(["schedctl", "run", "scx_a"]).unwrap();
+            Request::new(args, environment, file, None)
+                .unwrap()
+                .settings
+        };
+        for (rules, verdicts, audit) in [
+            ("", "/home/me/state/verdicts", "/home/me/state/audit.log"),
+            (
+                "forbid = [\"allow-unsigned\"]",
+                "/var/lib/schedctl/verdicts",
+                "/var/log/schedctl/audit.log",
+            ),
+        ] {
+            let settings = settings(rules);
+            assert_eq!(settings.verdicts, Some(VerdictStore::at(verdicts, 0)));
+            assert_eq!(settings.audit, Some(AuditLog::at(audit)));
+        }
     }
 
     #[test]

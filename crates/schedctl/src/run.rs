@@ -91,12 +91,14 @@ fn resolve(args: Args) -> anyhow::Result<Request> {
         None => None,
     };
     let kept = enabled.as_ref().map(|enabled| &enabled.environment);
-    let mut environment = Environment::of_this_process(kept.unwrap_or(&BTreeMap::new()))?;
+    let environment = Environment::of_this_process(kept.unwrap_or(&BTreeMap::new()))?;
+    let file = ConfigFile::load(args.config(), environment.config.as_deref())?;
+    let mut request = Request::new(args, environment, file, enabled)?;
     // Only root can read what is enabled, and only root's verdicts are for the boot.
     let pinned = enabled::pinned_digests(&root).unwrap_or_default();
-    environment.verdicts = environment.verdicts.map(|store| store.sparing(pinned));
-    let file = ConfigFile::load(args.config(), environment.config.as_deref())?;
-    Ok(Request::new(args, environment, file, enabled)?)
+    let verdicts = request.settings.verdicts.take();
+    request.settings.verdicts = verdicts.map(|store| store.sparing(pinned));
+    Ok(request)
 }
 
 fn perform(request: &Request, printer: &mut Printer) -> anyhow::Result<Exit> {

@@ -6,6 +6,7 @@ pub(crate) mod environment;
 mod policy_source;
 pub(crate) mod restrictions;
 mod setting;
+mod state;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -78,17 +79,15 @@ impl Settings {
             file.catalog,
             from_file(),
         )?;
-        let registry_config = Setting::first(
-            flags.registry_config.map(Some),
-            (
-                "SCHEDCTL_REGISTRY_CONFIG",
-                environment.registry_config.map(Some),
-            ),
-            (None, Origin::Default),
+        let registry_config = file_setting(
+            flags.registry_config,
+            ("SCHEDCTL_REGISTRY_CONFIG", environment.registry_config),
             None,
         );
         let logins = registry_config.value.clone();
         let logins = logins.map_or(environment.logins, Credentials::from_file);
+        // Who has to obey rules chooses neither which images were accepted nor where it is recorded.
+        let state = environment.state.filter(|_| file.restrictions.is_empty());
         Ok(Self {
             driver,
             socket,
@@ -103,12 +102,8 @@ impl Settings {
             registry_config,
             cache: environment.cache,
             allow_unsigned: environment.allow_unsigned,
-            verdicts: environment.verdicts,
-            // Who has to obey rules does not choose where it is recorded.
-            audit: match file.restrictions.is_empty() {
-                true => environment.audit,
-                false => environment.audit.map(|_| AuditLog::system()),
-            },
+            verdicts: state::verdicts(environment.user, state.as_deref()),
+            audit: state::audit(environment.user, state.as_deref()),
             restrictions: file.restrictions,
             environment: environment.for_boot,
             notify_socket: environment.notify_socket,
@@ -118,12 +113,7 @@ impl Settings {
                 proxies: environment.proxies,
                 limits: Limits::default(),
             },
-            config: Setting::first(
-                flags.config.map(Some),
-                ("SCHEDCTL_CONFIG", environment.config.map(Some)),
-                (None, Origin::Default),
-                path,
-            ),
+            config: file_setting(flags.config, ("SCHEDCTL_CONFIG", environment.config), path),
         })
     }
 
@@ -168,6 +158,16 @@ impl Settings {
         }
         variables
     }
+}
+
+/// A file that no settings file names.
+fn file_setting(
+    flag: Option<PathBuf>,
+    (name, variable): (&'static str, Option<PathBuf>),
+    default: Option<PathBuf>,
+) -> Setting<Option<PathBuf>> {
+    let variable = (name, variable.map(Some));
+    Setting::first(flag.map(Some), variable, (None, Origin::Default), default)
 }
 
 fn flag(setting: &Setting<Option<PathBuf>>) -> Option<&PathBuf> {
