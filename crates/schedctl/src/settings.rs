@@ -6,7 +6,7 @@ pub(crate) mod environment;
 mod policy_source;
 pub(crate) mod restrictions;
 mod setting;
-mod state;
+pub(crate) mod state;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

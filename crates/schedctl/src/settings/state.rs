@@ -20,7 +20,7 @@ pub(super) fn verdicts(user: User, named: Option<&Path>) -> Option<VerdictStore>
 }
 
 /// `None` for users who start nothing.
-pub(super) fn audit(user: User, named: Option<&Path>) -> Option<AuditLog> {
+pub(crate) fn audit(user: User, named: Option<&Path>) -> Option<AuditLog> {
     let named = named.map(|folder| AuditLog::at(folder.join("audit.log")));
     (user == User::Root).then(|| named.unwrap_or_else(AuditLog::system))
 }

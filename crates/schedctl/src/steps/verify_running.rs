@@ -1,9 +1,11 @@
-//! Verifies the image of a scheduler that runs already, if another trust policy accepted it. Called
-//! by `run` and `switch` before they report that there is nothing to do.
+//! Verifies the image of a scheduler that runs already, if another trust policy accepted it, or
+//! records that this is waived. Called by `run` and `switch` before they report that there is nothing
+//! to do.
 
 use anyhow::Context;
-use schedkit_core::ImageRef;
+use schedkit_core::{ImageRef, PinnedRef};
 use schedkit_image::registry::Client;
+use schedkit_image::signature::waive;
 use schedkit_runtime::{Driver, Trust};
 
 use crate::container::RuntimeContainer;
@@ -22,9 +24,6 @@ pub(crate) async fn verify_running(
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
     let requirement = &request.image.trust;
-    if requirement.waiver.is_some() {
-        return Ok(());
-    }
     let record = &running.container.record;
     let policy = read_policy(&requirement.policy, printer)?;
     if is_accepted_by(record.trust.as_ref(), &policy.fingerprint().to_string()) {
@@ -33,7 +32,8 @@ pub(crate) async fn verify_running(
     let name = running.scheduler();
     let image = record.image.as_deref().unwrap_or_default();
     let image: Result<ImageRef, _> = image.parse();
-    let image = image.with_context(|| format!("the image of {name} cannot be verified"))?;
+    let unusable = || format!("the image of {name} cannot be verified");
+    let image = image.with_context(unusable)?;
     let check = ImageCheck {
         reference: &image,
         pin: None,
@@ -42,8 +42,13 @@ pub(crate) async fn verify_running(
         registry: &Client::new(settings.registry.clone()),
         verdicts: settings.verdicts.as_ref(),
         driver,
-        audit: settings.audit.as_ref(),
+        audit: request.audit(settings),
     };
+    if let Some(waiver) = requirement.waiver {
+        let digest = image.digest().cloned().with_context(unusable)?;
+        let waived = waive(PinnedRef::new(image.repository().clone(), digest), waiver);
+        return check.record_waiver(&policy, &waived, "it runs already");
+    }
     let no_needs = async |_: Needs<'_>| Ok(());
     check
         .require_trust_by(&policy, request.pull, no_needs, printer)
@@ -65,19 +70,23 @@ mod tests {
     use schedkit_runtime::driver::Runtime;
 
     use super::*;
+    use crate::audit_log::AuditLog;
     use crate::fixtures::fake_runtime::{Behaviour, FakeRuntime};
     use crate::fixtures::runtime_container;
     use crate::request::{Command, Request};
     use crate::settings::config_file::ConfigFile;
     use crate::settings::environment::Environment;
 
-    /// Nothing listens where its image is from.
-    #[tokio::test]
-    async fn with_never_no_registry_is_asked() {
-        let line = ["schedctl", "run", "scx_one", "--pull", "never"];
-        let args = Args::try_parse_from(line).unwrap();
+    /// Of a scheduler that was not verified under this policy. Nothing listens where its image is from.
+    async fn run(flags: &str, audit: Option<AuditLog>) -> anyhow::Result<()> {
+        let line = format!("schedctl run scx_one {flags}");
+        let args = Args::try_parse_from(line.split(' ')).unwrap();
         let request = Request::new(args, Environment::empty(), ConfigFile::default(), None);
-        let Request { command, settings } = request.unwrap();
+        let Request {
+            command,
+            mut settings,
+        } = request.unwrap();
+        settings.audit = audit;
         let Command::Start(start) = command else {
             panic!("{command:?}");
         };
@@ -86,9 +95,34 @@ mod tests {
         running.container.record.image = Some(image);
         let runtime = FakeRuntime::new(Behaviour::Attaches);
         let mut printer = Printer::new(Format::Text);
-        let verified = verify_running(&running, &start, &settings, &runtime, &mut printer).await;
-        let error = verified.unwrap_err().to_string();
+        verify_running(&running, &start, &settings, &runtime, &mut printer).await
+    }
+
+    #[tokio::test]
+    async fn with_never_no_registry_is_asked() {
+        let error = run("--pull never", None).await.unwrap_err().to_string();
         assert!(error.contains("was not verified under this"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_waiver_for_what_runs_already_is_recorded_but_not_by_a_dry_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        let log = || Some(AuditLog::at(&path));
+        run("--allow-unsigned --dry-run", log()).await.unwrap();
+        assert!(!path.exists());
+        run("--allow-unsigned", log()).await.unwrap();
+        let line = std::fs::read_to_string(&path).unwrap();
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(line["verdict"], "waived");
+        assert_eq!(line["waiver"], "--allow-unsigned");
+        assert_eq!(line["reason"], "it runs already");
+        assert!(line["policy"].is_string(), "{line}");
+        // A folder in place of the file.
+        let unwritable = AuditLog::at(folder.path());
+        let refused = run("--allow-unsigned", Some(unwritable)).await;
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("only if that is recorded"), "{refused}");
     }
 
     #[test]
