@@ -48,7 +48,7 @@ fuzz: bootstrap ## A short run of every fuzz target; the long one is part of tes
 model: bootstrap ## Every state of small roll-outs with faults, far beyond the bounds of `make unit`, and random walks
 	SCHEDKIT_MODEL=long cargo test --locked --package sked-plan --test properties model:: -- --nocapture --test-threads=1 --include-ignored
 
-test-long: prepare-long $(if $(T),,deny model mutants) ## What takes too long for every change: kernel series, faults, real schedulers, cosign, licences, mutants, fuzzing; T=NAME runs one suite
+test-long: prepare-long $(if $(T),,deny model mutants) ## What takes too long for every change: kernel series, faults, real schedulers, cosign, licences and advisories, mutants, fuzzing; T=NAME runs one suite
 	@$(XTASK) long $(T)
 	[ -n "$(T)" ] || SCHEDKIT_SEED=random cargo test --locked --package sked-plan --test properties explored
 	[ -n "$(T)" ] || for version in $(CONTAINERD); do SCHEDKIT_CONTAINERD=$$version $(XTASK) e2e containerd:: || exit 1; done
@@ -126,8 +126,11 @@ mutants: prepare-long $(CACHE)/cargo-mutants/bin/cargo-mutants ## Change the ver
 $(CACHE)/cargo-mutants/bin/cargo-mutants:
 	cargo install --locked --root $(CACHE)/cargo-mutants cargo-mutants
 
-deny: $(CACHE)/cargo-deny/bin/cargo-deny ## Licences, sources and bans of the dependencies
+# The database is a git repository of its own. Whatever keeps it from being fetched is said, last.
+deny: $(CACHE)/cargo-deny/bin/cargo-deny ## Licences, sources, bans and known vulnerabilities of the dependencies
 	$< --all-features check bans licenses sources
+	if timeout 300 $< fetch db; then $< --all-features check advisories; \
+	else echo "advisories: not asked, because https://github.com/rustsec/advisory-db cannot be fetched"; fi
 
 $(CACHE)/cargo-deny/bin/cargo-deny:
 	cargo install --locked --root $(CACHE)/cargo-deny cargo-deny

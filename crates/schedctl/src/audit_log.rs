@@ -1,17 +1,20 @@
 //! The audit log: a line of JSON for each image that root let run, or did not: what was asked for,
 //! which bytes that was, who signed them or what waived the signature, and who was logged in. It
-//! outlives containers and their labels, and nothing here shortens it.
+//! outlives containers and their labels, and nothing here shortens it. It is a file and not the
+//! journal, which takes a message without an answer: a waiver has to be refused if it is not recorded.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 use anyhow::Context;
 use jiff::Timestamp;
 use rustix::fs::OFlags;
 use schedkit_core::ImageRef;
-use schedkit_image::signature::Trusted;
+use schedkit_image::signature::{Trusted, Waived};
+use schedkit_image::trust::Policy;
+use schedkit_image::untrusted;
 use serde::Serialize;
 
 use crate::untrusted_image::UntrustedImage;
@@ -20,7 +23,7 @@ const SYSTEM_FILE: &str = "/var/log/schedctl/audit.log";
 /// What the kernel says of a process that nobody's login has started.
 const NO_LOGIN: u32 = u32::MAX;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AuditLog {
     path: PathBuf,
 }
@@ -32,16 +35,17 @@ struct Line {
     /// As it was asked for.
     asked: String,
     /// With the digest.
-    image: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     signer: Option<String>,
-    /// Fingerprint of the trust policy that accepted the signature.
+    /// Fingerprint of the trust policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     policy: Option<String>,
     /// What allowed an image without an accepted signature.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiver: Option<String>,
-    /// Why it was refused.
+    /// Why it was refused, or why it was not verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// Who had logged in: `sudo` does not change it.
@@ -57,6 +61,8 @@ enum Verdict {
     Kept,
     Waived,
     Refused,
+    /// What was asked for is not allowed on this machine.
+    Forbidden,
 }
 
 impl AuditLog {
@@ -69,22 +75,56 @@ impl AuditLog {
     }
 
     /// Appends a line if this is a verdict; a registry that cannot be reached, for instance, is none.
+    /// A waiver has its line by then, from [`Self::record_waiver`].
     pub(crate) fn record(
         &self,
         asked: &ImageRef,
+        policy: &Policy,
         outcome: &anyhow::Result<Trusted>,
     ) -> anyhow::Result<()> {
-        let Some(line) = Line::of(asked, outcome) else {
-            return Ok(());
-        };
-        let appended = self.append(&line);
-        appended.with_context(|| format!("cannot write to {}", self.path.display()))
+        match Line::of_verdict(asked, policy, outcome) {
+            Some(line) => self.append(&line),
+            None => Ok(()),
+        }
     }
 
-    fn append(&self, line: &Line) -> io::Result<()> {
+    /// `why` it is not verified.
+    pub(crate) fn record_waiver(
+        &self,
+        asked: &ImageRef,
+        policy: &Policy,
+        waived: &Waived,
+        why: &str,
+    ) -> anyhow::Result<()> {
+        self.append(&Line {
+            image: Some(waived.image().to_string()),
+            policy: Some(policy.fingerprint().to_string()),
+            waiver: Some(waived.reason().to_owned()),
+            reason: Some(why.to_owned()),
+            ..Line::new(Verdict::Waived, asked.to_string())
+        })
+    }
+
+    /// `asked` is whatever somebody wrote.
+    pub(crate) fn record_forbidden(&self, asked: &str, reason: String) -> anyhow::Result<()> {
+        self.append(&Line {
+            reason: Some(reason),
+            ..Line::new(Verdict::Forbidden, untrusted::brief(asked))
+        })
+    }
+
+    fn append(&self, line: &Line) -> anyhow::Result<()> {
+        let written = self.write(line);
+        written.with_context(|| format!("cannot write to {}", self.path.display()))
+    }
+
+    fn write(&self, line: &Line) -> io::Result<()> {
         let mut text = serde_json::to_string(line)?;
         text.push('\n');
         let mut file = self.open()?;
+        if is_cut(&file)? {
+            text.insert(0, '\n');
+        }
         // One write: what several processes append at the same time is not mixed.
         file.write_all(text.as_bytes())?;
         file.sync_data()
@@ -100,12 +140,22 @@ impl AuditLog {
         }
         let no_link = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
         let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o600);
+        options.read(true).append(true).create(true).mode(0o600);
         let file = options.custom_flags(no_link).open(&self.path)?;
         let found = file.metadata()?;
         require_own(found.is_file() && found.nlink() == 1, &found)?;
         Ok(file)
     }
+}
+
+/// Whether the last line has no end, because the disk was full for instance.
+fn is_cut(file: &File) -> io::Result<bool> {
+    let Some(last) = file.metadata()?.len().checked_sub(1) else {
+        return Ok(false);
+    };
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, last)?;
+    Ok(byte != *b"\n")
 }
 
 /// Who else may write there could remove lines, or put a link in the way.
@@ -121,51 +171,46 @@ fn require_own(is_right_kind: bool, found: &fs::Metadata) -> io::Result<()> {
 }
 
 impl Line {
-    fn of(asked: &ImageRef, outcome: &anyhow::Result<Trusted>) -> Option<Self> {
-        let line = Self {
+    fn new(verdict: Verdict, asked: String) -> Self {
+        Self {
             time: Timestamp::now(),
-            verdict: Verdict::Refused,
-            asked: asked.to_string(),
-            image: String::new(),
+            verdict,
+            asked,
+            image: None,
             signer: None,
             policy: None,
             waiver: None,
             reason: None,
             login_uid: login_uid(),
-        };
-        let trusted = match outcome {
-            Ok(trusted) => trusted,
+        }
+    }
+
+    fn of_verdict(
+        asked: &ImageRef,
+        policy: &Policy,
+        outcome: &anyhow::Result<Trusted>,
+    ) -> Option<Self> {
+        let (verdict, image, signer, reason) = match outcome {
+            Ok(Trusted::Verified(verified)) => {
+                let (image, signer) = (verified.image().to_string(), verified.signer().to_string());
+                (Verdict::Accepted, image, Some(signer), None)
+            }
+            Ok(Trusted::Kept(kept)) => {
+                let (image, signer) = (kept.image().to_string(), kept.signer().to_owned());
+                (Verdict::Kept, image, Some(signer), None)
+            }
+            Ok(Trusted::Waived(_)) => return None,
             Err(error) => {
-                let refused = error.downcast_ref::<UntrustedImage>()?;
-                return Some(Self {
-                    image: refused.image.clone(),
-                    reason: Some(refused.reason.clone()),
-                    ..line
-                });
+                let UntrustedImage { image, reason } = error.downcast_ref()?;
+                (Verdict::Refused, image.clone(), None, Some(reason.clone()))
             }
         };
-        let line = Self {
-            image: trusted.image().to_string(),
-            ..line
-        };
-        Some(match trusted {
-            Trusted::Verified(verified) => Self {
-                verdict: Verdict::Accepted,
-                signer: Some(verified.signer().to_string()),
-                policy: Some(verified.policy().to_string()),
-                ..line
-            },
-            Trusted::Kept(kept) => Self {
-                verdict: Verdict::Kept,
-                signer: Some(kept.signer().to_owned()),
-                policy: Some(kept.policy().to_string()),
-                ..line
-            },
-            Trusted::Waived(waived) => Self {
-                verdict: Verdict::Waived,
-                waiver: Some(waived.reason().to_owned()),
-                ..line
-            },
+        Some(Self {
+            image: Some(image),
+            signer,
+            policy: Some(policy.fingerprint().to_string()),
+            reason,
+            ..Self::new(verdict, asked.to_string())
         })
     }
 }
@@ -180,9 +225,11 @@ fn login_uid() -> Option<u32> {
 mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
 
     use schedkit_core::PinnedRef;
     use schedkit_image::signature::waive;
+    use schedkit_image::untrusted::Reader;
 
     use super::*;
 
@@ -192,13 +239,21 @@ mod tests {
         format!("{IMAGE}:1.0").parse().unwrap()
     }
 
-    fn waived() -> anyhow::Result<Trusted> {
+    fn policy() -> Policy {
+        Policy::read(Path::new("builtin:schedkit"), Reader::User).unwrap()
+    }
+
+    fn waived() -> Waived {
         let image: ImageRef = format!("{IMAGE}@sha256:{}", "a".repeat(64))
             .parse()
             .unwrap();
         let digest = image.digest().unwrap().clone();
         let pinned = PinnedRef::new(image.repository().clone(), digest);
-        Ok(waive(pinned, "--allow-unsigned").into())
+        waive(pinned, "--allow-unsigned")
+    }
+
+    fn record_waiver(log: &AuditLog) -> anyhow::Result<()> {
+        log.record_waiver(&asked(), &policy(), &waived(), "it is not signed")
     }
 
     fn refused() -> anyhow::Result<Trusted> {
@@ -214,25 +269,58 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log/audit.log");
         let log = AuditLog::at(&path);
-        log.record(&asked(), &waived()).unwrap();
-        log.record(&asked(), &refused()).unwrap();
-        log.record(&asked(), &Err(anyhow::anyhow!("no route")))
+        record_waiver(&log).unwrap();
+        for outcome in [
+            Ok(waived().into()),
+            refused(),
+            Err(anyhow::anyhow!("no route")),
+        ] {
+            log.record(&asked(), &policy(), &outcome).unwrap();
+        }
+        let forbidden = "waivers are forbidden".to_owned();
+        log.record_forbidden(&"x\n".repeat(9999), forbidden)
             .unwrap();
         let text = fs::read_to_string(&path).unwrap();
         let lines: Vec<serde_json::Value> = text
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
-        let [waived, refused] = &*lines else {
+        let [waived, refused, forbidden] = &*lines else {
             panic!("{text}");
         };
+        let fingerprint = policy().fingerprint().to_string();
         assert_eq!(waived["verdict"], "waived");
         assert_eq!(waived["waiver"], "--allow-unsigned");
         assert_eq!(waived["asked"], format!("{IMAGE}:1.0"));
+        assert_eq!(waived["reason"], "it is not signed");
+        assert_eq!(waived["policy"], fingerprint);
         assert_eq!(refused["verdict"], "refused");
         assert_eq!(refused["reason"], "no \"signature\"\n");
+        assert_eq!(refused["policy"], fingerprint);
+        assert_eq!(forbidden["verdict"], "forbidden");
+        assert_eq!(forbidden["reason"], "waivers are forbidden");
+        assert!(forbidden["asked"].as_str().unwrap().len() < 1000);
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    /// The disk was full in the middle of it.
+    #[test]
+    fn a_line_that_was_cut_does_not_swallow_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        let log = AuditLog::at(&path);
+        record_waiver(&log).unwrap();
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &whole[..20]).unwrap();
+        record_waiver(&log).unwrap();
+        record_waiver(&log).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines.len(), lines[0]), (3, &whole[..20]));
+        for line in &lines[1..] {
+            serde_json::from_str::<serde_json::Value>(line).unwrap();
+        }
     }
 
     #[test]
@@ -240,18 +328,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.log");
         let log = AuditLog::at(&path);
-        log.record(&asked(), &waived()).unwrap();
+        record_waiver(&log).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o622)).unwrap();
-        log.record(&asked(), &waived()).unwrap_err();
+        record_waiver(&log).unwrap_err();
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         fs::hard_link(&path, folder.path().join("second")).unwrap();
-        log.record(&asked(), &waived()).unwrap_err();
+        record_waiver(&log).unwrap_err();
         fs::remove_file(&path).unwrap();
         symlink(folder.path().join("second"), &path).unwrap();
-        log.record(&asked(), &waived()).unwrap_err();
+        record_waiver(&log).unwrap_err();
         fs::remove_file(&path).unwrap();
         fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
-        log.record(&asked(), &waived()).unwrap_err();
+        record_waiver(&log).unwrap_err();
         let second = fs::read_to_string(folder.path().join("second")).unwrap();
         assert_eq!(second.lines().count(), 1);
     }

@@ -120,10 +120,14 @@ pub(crate) enum RequestError {
     Catalog(#[from] CatalogSettingError),
     #[error(transparent)]
     Version(#[from] VersionError),
-    #[error(transparent)]
-    Forbidden(#[from] ForbiddenHere),
     #[error("--mirror cannot be used")]
     Mirror(#[source] MirrorUrlError),
+    #[error("{refusal}")]
+    Forbidden {
+        /// The image, as it was asked for, if the attempt is to be recorded: a dry run is not.
+        asked: Option<String>,
+        refusal: ForbiddenHere,
+    },
     /// The name is short and printable.
     #[error("{name:?} is not a scheduler's name")]
     Name {
@@ -141,6 +145,14 @@ impl Request {
     ) -> Result<Self, RequestError> {
         let settings = Settings::resolve(args.global, environment, file)?;
         let command = Command::new(args.command, &settings, enabled)?;
+        if let Some(image) = command.image_to_fetch() {
+            let TrustRequirement { policy, waiver } = &image.trust;
+            let checked = settings.restrictions.check(policy, *waiver);
+            checked.map_err(|refusal| RequestError::Forbidden {
+                asked: (!command.is_dry_run()).then(|| image.name_or_reference.clone()),
+                refusal,
+            })?;
+        }
         Ok(Self { command, settings })
     }
 }
@@ -163,20 +175,13 @@ impl Command {
                 false => settings.allow_unsigned.then_some("SCHEDCTL_ALLOW_UNSIGNED"),
             },
         };
-        let permit = |trust: &TrustRequirement| {
-            let restrictions = &settings.restrictions;
-            restrictions.check(&trust.policy, trust.waiver)
-        };
         Ok(match command {
             args::Command::Run(args) => {
                 let trust = trust(&args.start.image);
-                let start = StartRequest::run(args, trust, enabled)?;
-                permit(&start.image.trust)?;
-                Self::Start(Box::new(start))
+                Self::Start(Box::new(StartRequest::run(args, trust, enabled)?))
             }
             args::Command::Switch(args) => {
                 let trust = trust(&args.start.image);
-                permit(&trust)?;
                 Self::Start(Box::new(StartRequest::switch(args, trust)?))
             }
             args::Command::Confirm => Self::Confirm,
@@ -184,16 +189,11 @@ impl Command {
             args::Command::Logs(args) => Self::Logs(args.into()),
             args::Command::Pull(args) => {
                 let trust = trust(&args);
-                permit(&trust)?;
                 Self::Pull(Box::new(ImageRequest::new(args, trust)?))
             }
-            args::Command::Detach(args) => Self::Detach(match args.force {
-                true => Consent::Given,
-                false => Consent::Ask,
-            }),
+            args::Command::Detach(args) => Self::Detach(Consent::forced(args.force)),
             args::Command::Enable(args) => {
                 let trust = trust(&args.image);
-                permit(&trust)?;
                 Self::Enable(Box::new(EnableRequest::new(args, trust)?))
             }
             args::Command::Disable(args) => Self::Disable(match args.now {
@@ -219,10 +219,9 @@ impl Command {
                 }
             },
             args::Command::Images => Self::Images,
-            args::Command::Prune(args) => Self::Prune(match (args.dry_run, args.force) {
-                (true, _) => PruneMode::DryRun,
-                (false, true) => PruneMode::Remove(Consent::Given),
-                (false, false) => PruneMode::Remove(Consent::Ask),
+            args::Command::Prune(args) => Self::Prune(match args.dry_run {
+                true => PruneMode::DryRun,
+                false => PruneMode::Remove(Consent::forced(args.force)),
             }),
             args::Command::Status(args) => Self::Status(match args.watch {
                 true => StatusMode::Watch,
@@ -239,6 +238,29 @@ impl Command {
             args::Command::Completion(args) => Self::Completion(args.shell),
             args::Command::Complete(args) => Self::Complete(args.words),
         })
+    }
+
+    fn is_dry_run(&self) -> bool {
+        matches!(self, Self::Start(request) if request.after == AfterStart::DryRun)
+    }
+
+    /// What would be pulled or run.
+    fn image_to_fetch(&self) -> Option<&ImageRequest> {
+        match self {
+            Self::Start(request) => Some(&request.image),
+            Self::Pull(request) => Some(request),
+            Self::Enable(request) => Some(&request.image),
+            _ => None,
+        }
+    }
+}
+
+impl Consent {
+    fn forced(force: bool) -> Self {
+        match force {
+            true => Self::Given,
+            false => Self::Ask,
+        }
     }
 }
 
@@ -264,212 +286,4 @@ impl TryFrom<args::Wait> for WaitCondition {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use clap::Parser;
-    use schedkit_image::catalog::{Cache, CatalogUrl, Location, Source};
-    use schedkit_image::registry::{Credentials, Proxies};
-
-    use super::*;
-    use crate::settings::{Origin, Setting};
-
-    fn environment(catalog: Option<&str>, policy: Option<&str>) -> Environment {
-        Environment {
-            catalog: catalog.map(str::to_owned),
-            config: None,
-            registry_config: None,
-            trust_policy: policy.map(PathBuf::from),
-            driver: None,
-            socket: None,
-            log_level: None,
-            allow_unsigned: false,
-            cache: Setting::new(Cache::Off, Origin::Default),
-            logins: Credentials::none(),
-            helper_folders: Vec::new(),
-            proxies: Proxies::default(),
-            verdicts: None,
-            max_root_age: None,
-            roots: None,
-            audit: None,
-            for_boot: BTreeMap::new(),
-            notify_socket: None,
-        }
-    }
-
-    fn config(path: Option<&str>) -> ConfigFile {
-        ConfigFile {
-            catalog: path.map(|path| Location::File(path.into())),
-            trust_policy: path.map(PathBuf::from),
-            ..ConfigFile::default()
-        }
-    }
-
-    fn request(flags: &str, environment: Environment, config: ConfigFile) -> Request {
-        let line = format!("schedctl verify x {flags}");
-        let args = Args::try_parse_from(line.split_whitespace()).unwrap();
-        Request::new(args, environment, config, None).unwrap()
-    }
-
-    #[test]
-    fn precedence_is_flag_environment_file_default() {
-        let both = "--catalog flag --trust-policy flag";
-        for (flags, variable, file, winner) in [
-            (both, Some("variable"), Some("file"), Some("flag")),
-            ("", Some("variable"), Some("file"), Some("variable")),
-            ("", None, Some("file"), Some("file")),
-            ("", None, None, None),
-        ] {
-            let request = request(flags, environment(variable, variable), config(file));
-            let source = match winner {
-                Some(path) => Source::Given(Location::File(path.into())),
-                None => Source::Published(CatalogUrl::published()),
-            };
-            assert_eq!(request.settings.catalog.value, source);
-            let path = winner.map(PathBuf::from);
-            let policy = path.map_or_else(PolicySource::default, PolicySource::File);
-            let Command::Verify(name, used) = request.command else {
-                panic!("{:?}", request.command);
-            };
-            assert_eq!((name.as_str(), used), ("x", policy));
-        }
-    }
-
-    fn enabled(allow_unsigned: bool) -> EnabledScheduler {
-        let reference: schedkit_core::ImageRef = "a.example/team/one:1.0".parse().unwrap();
-        let digest = format!("sha256:{}", "a".repeat(64)).parse().unwrap();
-        EnabledScheduler {
-            scheduler: "scx_one".to_owned(),
-            catalog_name: Some("scx_one".to_owned()),
-            image: schedkit_core::PinnedRef::new(reference.repository().clone(), digest),
-            reference,
-            args: vec!["--fast".to_owned()],
-            allow_unsigned,
-            environment: BTreeMap::new(),
-        }
-    }
-
-    #[test]
-    fn a_unit_starts_what_was_enabled() {
-        let start = |line: &str, enabled| {
-            let args = Args::try_parse_from(line.split(' ')).unwrap();
-            let request = Request::new(args, environment(None, None), config(None), enabled);
-            let Command::Start(start) = request.unwrap().command else {
-                panic!("{line}");
-            };
-            start
-        };
-        let unit = "schedctl run --attach --enabled scx_one";
-        let plain = start(unit, None);
-        assert!(plain.image.enabled.is_none());
-        assert_eq!(plain.pull, args::PullPolicy::Always);
-
-        let kept = start(unit, Some(enabled(true)));
-        let image = kept.image.enabled.as_ref().unwrap();
-        assert_eq!(
-            (&image.pin, &image.reference),
-            (&enabled(true).image, &enabled(true).reference)
-        );
-        assert_eq!(image.catalog_name.as_deref(), Some("scx_one"));
-        assert_eq!(kept.args, ["--fast"]);
-        assert_eq!(kept.pull, args::PullPolicy::Missing);
-        assert!(kept.image.trust.waiver.is_some());
-        assert!(
-            start(unit, Some(enabled(false)))
-                .image
-                .trust
-                .waiver
-                .is_none()
-        );
-
-        // The waiver is for the image that was enabled.
-        let other = start(&format!("{unit} --version 2.0"), Some(enabled(true)));
-        assert!(other.image.enabled.is_none());
-        assert_eq!(other.image.trust.waiver, None);
-
-        let edited = format!("{unit} --pull never -- --slow");
-        let edited = start(&edited, Some(enabled(false)));
-        assert_eq!(edited.args, ["--slow"]);
-        assert_eq!(edited.pull, args::PullPolicy::Never);
-    }
-
-    #[test]
-    fn what_is_forbidden_is_refused_before_anything_is_asked() {
-        let file = || ConfigFile {
-            restrictions: ConfigFile::parse("forbid = [\"allow-unsigned\", \"trust-policy\"]")
-                .unwrap()
-                .own_restrictions(),
-            ..ConfigFile::default()
-        };
-        let result = |line: &str, environment, enabled| {
-            let args = Args::try_parse_from(line.split(' ')).unwrap();
-            Request::new(args, environment, file(), enabled).map(|_| ())
-        };
-        let plain = || environment(None, None);
-        for command in ["run", "switch", "pull", "enable"] {
-            let line = format!("schedctl {command} scx_a");
-            assert_eq!(result(&line, plain(), None), Ok(()));
-            for flags in ["--allow-unsigned", "--trust-policy /t.yaml"] {
-                let refused = result(&format!("{line} {flags}"), plain(), None);
-                let is_it = matches!(refused, Err(RequestError::Forbidden(_)));
-                assert!(is_it, "{line} {flags}: {refused:?}");
-            }
-            let mut unsigned = plain();
-            unsigned.allow_unsigned = true;
-            result(&line, unsigned, None).unwrap_err();
-            result(&line, environment(None, Some("/t.yaml")), None).unwrap_err();
-        }
-        // A unit that was enabled before this was forbidden.
-        let unit = "schedctl run --attach --enabled scx_one";
-        result(unit, plain(), Some(enabled(true))).unwrap_err();
-        assert_eq!(result(unit, plain(), Some(enabled(false))), Ok(()));
-        // It starts nothing.
-        assert_eq!(
-            result("schedctl verify x --trust-policy /t.yaml", plain(), None),
-            Ok(())
-        );
-    }
-
-    #[test]
-    fn the_settings_of_enable_are_kept_as_variables() {
-        let mut environment = environment(None, None);
-        environment.socket = Some("/p.sock".into());
-        environment.for_boot = BTreeMap::from([
-            ("SCHEDCTL_SOCKET".to_owned(), "/p.sock".to_owned()),
-            ("HTTPS_PROXY".to_owned(), "http://p:1".to_owned()),
-        ]);
-        let line =
-            "schedctl enable x -d containerd --trust-policy /t.yaml --registry-config a.json";
-        let args = Args::try_parse_from(line.split(' ')).unwrap();
-        let file = config(Some("/file"));
-        let request = Request::new(args, environment, file, None).unwrap();
-        let Command::Enable(enable) = &request.command else {
-            panic!("{:?}", request.command);
-        };
-        let kept = request.settings.for_boot(&enable.image.trust.policy);
-        let here = std::env::current_dir().unwrap().join("a.json");
-        let expected = [
-            ("HTTPS_PROXY", "http://p:1"),
-            ("SCHEDCTL_DRIVER", "containerd"),
-            ("SCHEDCTL_REGISTRY_CONFIG", here.to_str().unwrap()),
-            ("SCHEDCTL_TRUST_POLICY", "/t.yaml"),
-        ];
-        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(kept, BTreeMap::from(expected));
-    }
-
-    #[test]
-    fn an_invalid_catalog_is_reported_with_its_origin() {
-        let args = Args::try_parse_from(["schedctl", "list"]).unwrap();
-        let environment = environment(Some("ftp://a/b"), None);
-        let error = Request::new(args, environment, config(None), None).unwrap_err();
-        assert_eq!(error.to_string(), "SCHEDCTL_CATALOG cannot be used");
-    }
-
-    #[test]
-    fn an_invalid_scheduler_name_is_an_error_before_waiting() {
-        let args = Args::try_parse_from(["schedctl", "wait", "--attached", "a/b"]).unwrap();
-        let error = Request::new(args, environment(None, None), config(None), None).unwrap_err();
-        assert_eq!(error.to_string(), "\"a/b\" is not a scheduler's name");
-    }
-}
+mod tests;

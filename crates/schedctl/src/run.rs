@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use anyhow::Context;
 use clap::Parser;
-use schedctl_args::args::{Args, Command, Complete, Format};
+use schedctl_args::args::{Args, Command, Complete, Format, LogLevel};
 use schedkit_host::HostRoot;
 use schedkit_runtime::containerd::LogToWrite;
 
@@ -13,12 +13,15 @@ use crate::boot_unit::BootUnit;
 use crate::cmd;
 use crate::completion;
 use crate::enabled::{self, EnabledScheduler};
+use crate::error_text;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::{Printer, log, usage};
-use crate::request::Request;
+use crate::request::{Request, RequestError};
 use crate::settings::config_file::ConfigFile;
-use crate::settings::environment::{Environment, notify_socket};
+use crate::settings::environment::{Environment, User, notify_socket};
+use crate::settings::restrictions::ForbiddenHere;
+use crate::settings::state;
 use crate::state_dir::StateDir;
 
 pub(crate) fn run(argv: &[OsString]) -> Exit {
@@ -39,7 +42,7 @@ pub(crate) fn run(argv: &[OsString]) -> Exit {
     if let Command::Complete(asked) = &args.command {
         return complete(asked, &mut printer);
     }
-    request(args)
+    request(args, &mut printer)
         .and_then(|request| perform(&request, &mut printer))
         .unwrap_or_else(|error| printer.error(&error))
 }
@@ -70,33 +73,55 @@ fn complete(asked: &Complete, printer: &mut Printer) -> Exit {
         return Exit::Ok;
     };
     let command = Command::Complete(asked.clone());
-    let outcome = request(Args { command, global });
+    let outcome = request(Args { command, global }, printer);
     let outcome = outcome.and_then(|request| perform(&request, printer));
     outcome.unwrap_or(Exit::Ok)
 }
 
-fn request(args: Args) -> anyhow::Result<Request> {
+fn request(args: Args, printer: &mut Printer) -> anyhow::Result<Request> {
     let name = args.enabled().map(str::to_owned);
-    let outcome = resolve(args);
+    let outcome = resolve(args, printer);
     if let (Some(name), Err(error)) = (name, &outcome) {
         unit(&name).failed(error);
     }
     outcome
 }
 
-fn resolve(args: Args) -> anyhow::Result<Request> {
+fn resolve(args: Args, printer: &mut Printer) -> anyhow::Result<Request> {
     let root = HostRoot::system();
     let enabled = match args.enabled() {
         Some(name) => EnabledScheduler::read(&root, name)?,
         None => None,
     };
     let kept = enabled.as_ref().map(|enabled| &enabled.environment);
-    let mut environment = Environment::of_this_process(kept.unwrap_or(&BTreeMap::new()))?;
+    let environment = Environment::of_this_process(kept.unwrap_or(&BTreeMap::new()))?;
+    let file = ConfigFile::load(args.config(), environment.config.as_deref())?;
+    let user = environment.user;
+    let request = Request::new(args, environment, file, enabled);
+    if let Err(RequestError::Forbidden {
+        asked: Some(asked),
+        refusal,
+    }) = &request
+    {
+        record_forbidden(user, asked, *refusal, printer);
+    }
+    let mut request = request?;
     // Only root can read what is enabled, and only root's verdicts are for the boot.
     let pinned = enabled::pinned_digests(&root).unwrap_or_default();
-    environment.verdicts = environment.verdicts.map(|store| store.sparing(pinned));
-    let file = ConfigFile::load(args.config(), environment.config.as_deref())?;
-    Ok(Request::new(args, environment, file, enabled)?)
+    let verdicts = request.settings.verdicts.take();
+    request.settings.verdicts = verdicts.map(|store| store.sparing(pinned));
+    Ok(request)
+}
+
+/// It is refused whether or not that can be recorded.
+fn record_forbidden(user: User, asked: &str, refusal: ForbiddenHere, printer: &mut Printer) {
+    let log = state::audit(user, None);
+    let recorded = log.map(|log| log.record_forbidden(asked, refusal.to_string()));
+    if let Some(Err(error)) = recorded {
+        log::begin(LogLevel::Warn);
+        let error = error_text::one_line(error.as_ref());
+        printer.warn(format!("this attempt is not recorded: {error}"));
+    }
 }
 
 fn perform(request: &Request, printer: &mut Printer) -> anyhow::Result<Exit> {

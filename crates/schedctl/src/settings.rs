@@ -6,6 +6,7 @@ pub(crate) mod environment;
 mod policy_source;
 pub(crate) mod restrictions;
 mod setting;
+pub(crate) mod state;
 mod trust_root;
 
 use std::collections::BTreeMap;
@@ -81,17 +82,15 @@ impl Settings {
             file.catalog,
             from_file(),
         )?;
-        let registry_config = Setting::first(
-            flags.registry_config.map(Some),
-            (
-                "SCHEDCTL_REGISTRY_CONFIG",
-                environment.registry_config.map(Some),
-            ),
-            (None, Origin::Default),
+        let registry_config = file_setting(
+            flags.registry_config,
+            ("SCHEDCTL_REGISTRY_CONFIG", environment.registry_config),
             None,
         );
         let logins = registry_config.value.clone();
         let logins = logins.map_or(environment.logins, Credentials::from_file);
+        // Who has to obey rules chooses neither which images were accepted nor where it is recorded.
+        let state = environment.state.filter(|_| file.restrictions.is_empty());
         Ok(Self {
             driver,
             socket,
@@ -108,17 +107,13 @@ impl Settings {
                 file.trust_root,
                 file.max_root_age,
                 from_file,
-                environment.roots,
+                state::roots(environment.user, state.as_deref()),
             ),
             registry_config,
             cache: environment.cache,
             allow_unsigned: environment.allow_unsigned,
-            verdicts: environment.verdicts,
-            // Who has to obey rules does not choose where it is recorded.
-            audit: match file.restrictions.is_empty() {
-                true => environment.audit,
-                false => environment.audit.map(|_| AuditLog::system()),
-            },
+            verdicts: state::verdicts(environment.user, state.as_deref()),
+            audit: state::audit(environment.user, state.as_deref()),
             restrictions: file.restrictions,
             environment: environment.for_boot,
             notify_socket: environment.notify_socket,
@@ -128,12 +123,7 @@ impl Settings {
                 proxies: environment.proxies,
                 limits: Limits::default(),
             },
-            config: Setting::first(
-                flags.config.map(Some),
-                ("SCHEDCTL_CONFIG", environment.config.map(Some)),
-                (None, Origin::Default),
-                path,
-            ),
+            config: file_setting(flags.config, ("SCHEDCTL_CONFIG", environment.config), path),
         })
     }
 
@@ -183,6 +173,16 @@ impl Settings {
         }
         variables
     }
+}
+
+/// A file that no settings file names.
+fn file_setting(
+    flag: Option<PathBuf>,
+    (name, variable): (&'static str, Option<PathBuf>),
+    default: Option<PathBuf>,
+) -> Setting<Option<PathBuf>> {
+    let variable = (name, variable.map(Some));
+    Setting::first(flag.map(Some), variable, (None, Origin::Default), default)
 }
 
 fn flag(setting: &Setting<Option<PathBuf>>) -> Option<&PathBuf> {

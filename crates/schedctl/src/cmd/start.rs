@@ -214,7 +214,7 @@ impl<'a> Session<'a> {
             registry: &registry,
             verdicts: self.settings.verdicts.as_ref(),
             driver: &self.driver,
-            audit: self.settings.audit.as_ref().filter(|_| !self.is_dry_run()),
+            audit: self.request.audit(self.settings),
         };
         let preflight = async |needs: Needs<'_>| {
             preflight::require(needs, self.root, &self.runtimes, &registry).await

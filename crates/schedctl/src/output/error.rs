@@ -124,5 +124,5 @@ impl ErrorDocument {
 /// The machine's settings forbid what this run asks for.
 fn is_forbidden(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<RequestError>();
-    matches!(error, Some(RequestError::Forbidden(_)))
+    matches!(error, Some(RequestError::Forbidden { .. }))
 }

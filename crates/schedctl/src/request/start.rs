@@ -8,11 +8,12 @@ use schedkit_image::catalog::Resolution;
 use schedkit_image::untrusted;
 use schedkit_runtime::Until;
 
+use crate::audit_log::AuditLog;
 use crate::decide::StartMode;
 use crate::enabled::EnabledScheduler;
 use crate::exit::ExitCodes;
 use crate::plan::{StartOptions, WaitLimits};
-use crate::settings::PolicySource;
+use crate::settings::{PolicySource, Settings};
 
 /// The reason that is shown for an image that was enabled without a signature.
 const ENABLED_WAIVER: &str = "`schedctl enable --allow-unsigned`";
@@ -145,6 +146,12 @@ impl ImageRequest {
 }
 
 impl StartRequest {
+    /// A dry run records nothing.
+    pub(crate) fn audit<'a>(&self, settings: &'a Settings) -> Option<&'a AuditLog> {
+        let log = settings.audit.as_ref();
+        log.filter(|_| self.after != AfterStart::DryRun)
+    }
+
     pub(super) fn run(
         args: args::Run,
         trust: TrustRequirement,

@@ -79,6 +79,13 @@ pub(crate) enum ConfigFileError {
         .0.display()
     )]
     Untrusted(PathBuf),
+    /// They could take the machine's file away, and with it what it forbids.
+    #[error(
+        "the settings file {} is not used, because others may write to the folder {}: `chmod go-w` it, \
+         and let it belong to root",
+        path.display(), folder.display()
+    )]
+    UntrustedFolder { path: PathBuf, folder: PathBuf },
     #[error("the settings file {}, line {line}: {reason}", path.display())]
     Invalid {
         path: PathBuf,
@@ -129,13 +136,7 @@ impl ConfigFile {
         named: Option<&Path>,
         user: u32,
     ) -> Result<Self, ConfigFileError> {
-        let machine = || match Self::read(machine, user, Choice::Default) {
-            Err(ConfigFileError::Unreadable {
-                source: ReadError::Io(error),
-                ..
-            }) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
-            other => other,
-        };
+        let machine = || Self::read_machines(machine, user);
         let Some(path) = named else {
             let file = machine()?;
             return Ok(Self {
@@ -160,6 +161,22 @@ impl ConfigFile {
             restrictions: restrictions.and(file.own_restrictions()),
             ..file
         })
+    }
+
+    /// The machine's file may be missing. Root believes that only where nobody else can remove it.
+    fn read_machines(path: &Path, user: u32) -> Result<Self, ConfigFileError> {
+        let target = fs::canonicalize(path).unwrap_or_default();
+        for folder in [path, &target].into_iter().filter_map(Path::parent) {
+            let found = fs::metadata(folder);
+            if user == 0 && found.is_ok_and(|found| !Choice::Default.accepts(&found)) {
+                let (path, folder) = (path.to_owned(), folder.to_owned());
+                return Err(ConfigFileError::UntrustedFolder { path, folder });
+            }
+        }
+        match Self::read(path, user, Choice::Default) {
+            Err(ConfigFileError::Unreadable { .. }) if is_missing(path) => Ok(Self::default()),
+            other => other,
+        }
     }
 
     pub(crate) fn own_restrictions(&self) -> Restrictions {
@@ -194,6 +211,16 @@ impl ConfigFile {
             ParseError { line, reason }
         })
     }
+}
+
+/// Whether there is no such file, nor a link that leads nowhere in place of it or of its folder.
+fn is_missing(path: &Path) -> bool {
+    let is_nothing = |path: &Path| {
+        let found = path.symlink_metadata();
+        found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    };
+    let is_folder_right = |folder: &Path| folder.is_dir() || is_nothing(folder);
+    is_nothing(path) && path.parent().is_none_or(is_folder_right)
 }
 
 fn catalog<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Location>, D::Error> {
@@ -232,7 +259,7 @@ fn require_absolute<E: serde::de::Error>(path: PathBuf) -> Result<PathBuf, E> {
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
     use crate::settings::PolicySource;
@@ -315,6 +342,43 @@ mod tests {
             }
             assert!(ConfigFile::read(&path, 1000, Choice::Default).is_ok());
         }
+    }
+
+    /// For another user a missing file is a missing file.
+    #[test]
+    fn root_does_not_believe_that_the_machines_file_is_missing_where_others_may_remove_it() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let [own, shared] = ["own", "shared"].map(|name| folder.path().join(name));
+        let read = |name: &str| ConfigFile::read_machines(&own.join(name), 0);
+        let assert_unsafe = |name: &str| {
+            let error = read(name).unwrap_err().to_string();
+            assert!(error.contains("may write to the folder"), "{error}");
+        };
+        assert!(read("config.toml").is_ok(), "there is no folder");
+        for path in [&own, &shared] {
+            fs::create_dir(path).unwrap();
+        }
+        assert!(read("config.toml").is_ok());
+        let writable = || Permissions::from_mode(0o775);
+        fs::set_permissions(&shared, writable()).unwrap();
+        fs::write(shared.join("config.toml"), "").unwrap();
+        fs::write(own.join("config.toml"), "").unwrap();
+        symlink(shared.join("config.toml"), own.join("link.toml")).unwrap();
+        symlink(shared.join("none.toml"), own.join("dangling.toml")).unwrap();
+        symlink(shared.join("none"), folder.path().join("gone")).unwrap();
+        assert!(read("config.toml").is_ok());
+        assert_unsafe("link.toml");
+        for path in ["dangling.toml", "../gone/config.toml"] {
+            let error = read(path).unwrap_err().to_string();
+            assert!(error.contains("cannot be read"), "{error}");
+        }
+        fs::set_permissions(&own, writable()).unwrap();
+        assert_unsafe("config.toml");
+        assert_unsafe("none.toml");
+        assert!(ConfigFile::read_machines(&own.join("none.toml"), 1000).is_ok());
     }
 
     #[test]

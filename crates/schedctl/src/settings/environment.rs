@@ -9,8 +9,6 @@ use schedctl_args::args::{LogLevel, root_age};
 use schedkit_image::catalog::Cache;
 use schedkit_image::registry::{Credentials, DefaultAuthFolders, Proxies};
 use schedkit_image::secret::Secret;
-use schedkit_image::signature::VerdictStore;
-use schedkit_image::trust::RootStore;
 use schedkit_image::untrusted;
 use schedkit_runtime::driver::Runtime;
 use serde::Deserialize;
@@ -18,7 +16,6 @@ use serde::de::IntoDeserializer;
 use serde::de::value::Error as ValueError;
 
 use super::setting::{Origin, Setting};
-use crate::audit_log::AuditLog;
 
 const ALLOW_UNSIGNED: &str = "SCHEDCTL_ALLOW_UNSIGNED";
 const DRIVER: &str = "SCHEDCTL_DRIVER";
@@ -27,7 +24,6 @@ const CACHE: &str = "SCHEDCTL_CACHE";
 const MAX_ROOT_AGE: &str = "SCHEDCTL_MAX_ROOT_AGE";
 const STATE: &str = "SCHEDCTL_STATE";
 const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
-const SYSTEM_STATE: &str = "/var/lib/schedctl";
 const SYSTEM_CACHE: &str = "/var/cache/schedctl";
 
 /// Kept by `schedctl enable`. Passwords are not: see [`crate::enabled`].
@@ -76,13 +72,10 @@ pub(crate) struct Environment {
     pub(crate) helper_folders: Vec<PathBuf>,
     /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, in upper or lower case.
     pub(crate) proxies: Proxies,
-    /// In `SCHEDCTL_STATE`, or in the directory of root.
-    pub(crate) verdicts: Option<VerdictStore>,
     pub(crate) max_root_age: Option<Duration>,
-    /// Beside the verdicts.
-    pub(crate) roots: Option<RootStore>,
-    /// In `SCHEDCTL_STATE`, or where root's is; `None` for users who start nothing.
-    pub(crate) audit: Option<AuditLog>,
+    pub(crate) user: User,
+    /// `SCHEDCTL_STATE`, an absolute path.
+    pub(crate) state: Option<PathBuf>,
     /// Set variables that a unit needs to have at boot, too.
     pub(crate) for_boot: BTreeMap<String, String>,
     /// `NOTIFY_SOCKET`, from systemd.
@@ -90,7 +83,7 @@ pub(crate) struct Environment {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum User {
+pub(crate) enum User {
     Root,
     /// With this user id.
     Other(u32),
@@ -154,10 +147,9 @@ impl Environment {
             logins: logins(user, path),
             helper_folders: helper_folders(variable("PATH")),
             proxies: proxies(text)?,
-            verdicts: verdicts(user, path),
             max_root_age: max_root_age(text(MAX_ROOT_AGE)?)?,
-            roots: roots(user, path),
-            audit: audit(user, path),
+            user,
+            state: path(STATE).filter(|path| path.is_absolute()),
             for_boot: for_boot(set),
             notify_socket: set(NOTIFY_SOCKET),
         })
@@ -169,39 +161,12 @@ pub(crate) fn notify_socket() -> Option<OsString> {
     std::env::var_os(NOTIFY_SOCKET).filter(|socket| !socket.is_empty())
 }
 
-fn verdicts(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Option<VerdictStore> {
-    let (folder, owner) = state(user, path)?;
-    Some(VerdictStore::at(folder.join("verdicts"), owner))
-}
-
-fn roots(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Option<RootStore> {
-    let (folder, owner) = state(user, path)?;
-    Some(RootStore::at(folder.join("trust"), owner))
-}
-
-/// Users other than root start nothing, so they keep something only where they are told to.
-fn state(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Option<(PathBuf, u32)> {
-    let named = path(STATE).filter(|path| path.is_absolute());
-    Some(match user {
-        User::Root => (named.unwrap_or_else(|| SYSTEM_STATE.into()), 0),
-        User::Other(id) => (named?, id),
-    })
-}
-
 fn max_root_age(text: Option<String>) -> Result<Option<Duration>, EnvironmentError> {
     let age = text.map(|text| root_age(&text));
     age.transpose().map_err(|reason| EnvironmentError::Value {
         variable: MAX_ROOT_AGE,
         reason: untrusted::brief(&reason),
     })
-}
-
-fn audit(user: User, path: impl Fn(&str) -> Option<PathBuf>) -> Option<AuditLog> {
-    let named = path(STATE).filter(|path| path.is_absolute());
-    let log = named.map_or_else(AuditLog::system, |folder| {
-        AuditLog::at(folder.join("audit.log"))
-    });
-    (user == User::Root).then_some(log)
 }
 
 /// The variables of [`FOR_BOOT`] and [`PATHS_FOR_BOOT`] that are set. Paths become absolute.

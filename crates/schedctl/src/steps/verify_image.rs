@@ -9,14 +9,14 @@
 //!
 //! A refusal is final: no kept verdict overrides it, and it deletes those about that image.
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use jiff::Timestamp;
 use schedctl_args::args::PullPolicy;
 use schedkit_core::{ImageRef, PinnedRef};
 use schedkit_image::info::InfoError;
 use schedkit_image::registry::{Client, Platform, RegistryError, Retry, resolve};
 use schedkit_image::signature::{
-    self, AskedImage, Kept, Trusted, VerdictStore, Verified, VerifyError, waive,
+    self, AskedImage, Kept, Trusted, VerdictStore, Verified, VerifyError, Waived, waive,
 };
 use schedkit_image::trust::Policy;
 use schedkit_runtime::{Driver, ImageInStore};
@@ -26,6 +26,9 @@ use crate::error_text;
 use crate::output::{Printer, progress};
 use crate::request::TrustRequirement;
 use crate::untrusted_image::UntrustedImage;
+
+/// Why an image is not verified with `--pull never`, or if it was enabled without a signature.
+const NOT_ASKED: &str = "no registry was asked for a signature";
 
 pub(crate) struct ImageCheck<'a, D> {
     /// As it was asked for.
@@ -93,7 +96,7 @@ impl<D: Driver> ImageCheck<'_, D> {
         printer: &mut Printer,
     ) -> anyhow::Result<Trusted> {
         let outcome = self.judge(policy, pull, check_needs, printer).await;
-        self.record(outcome, printer)
+        self.record(policy, outcome, printer)
     }
 
     /// Asks the registry, and keeps its answer.
@@ -103,26 +106,34 @@ impl<D: Driver> ImageCheck<'_, D> {
         printer: &mut Printer,
     ) -> anyhow::Result<Trusted> {
         let outcome = self.ask_registry(policy, printer).await;
-        self.record(outcome, printer)
+        self.record(policy, outcome, printer)
     }
 
-    /// A waiver that nobody would ever see is none.
     fn record(
         &self,
+        policy: &Policy,
         outcome: anyhow::Result<Trusted>,
         printer: &mut Printer,
     ) -> anyhow::Result<Trusted> {
-        let recorded = self.audit.map(|log| log.record(self.reference, &outcome));
-        let Some(Err(error)) = recorded else {
-            return outcome;
-        };
-        if matches!(outcome, Ok(Trusted::Waived(_))) {
-            let refused = "an image without an accepted signature runs only if that is recorded";
-            return Err(error.context(refused));
+        let log = self.audit;
+        let recorded = log.map(|log| log.record(self.reference, policy, &outcome));
+        if let Some(Err(error)) = recorded {
+            let error = error_text::one_line(error.as_ref());
+            printer.warn(format!("the verdict is not recorded: {error}"));
         }
-        let error = error_text::one_line(error.as_ref());
-        printer.warn(format!("the verdict is not recorded: {error}"));
         outcome
+    }
+
+    /// A waiver that nobody would ever see is none. `why` the image is not verified.
+    pub(crate) fn record_waiver(
+        &self,
+        policy: &Policy,
+        waived: &Waived,
+        why: &str,
+    ) -> anyhow::Result<()> {
+        let Some(log) = self.audit else { return Ok(()) };
+        log.record_waiver(self.reference, policy, waived, why)
+            .context("an image without an accepted signature runs only if that is recorded")
     }
 
     async fn judge(
@@ -133,7 +144,7 @@ impl<D: Driver> ImageCheck<'_, D> {
         printer: &mut Printer,
     ) -> anyhow::Result<Trusted> {
         if pull != PullPolicy::Always
-            && let Some((trusted, stored)) = self.offline(pull, policy, printer).await?
+            && let Some((trusted, stored)) = self.offline(pull, policy, NOT_ASKED, printer).await?
         {
             check_needs(Needs::OfStoredImage(&stored)).await?;
             return Ok(trusted);
@@ -155,8 +166,9 @@ impl<D: Driver> ImageCheck<'_, D> {
             Err(error) if is_unreachable(&error) => error,
             outcome => return outcome,
         };
-        let offline = self.offline(PullPolicy::Never, policy, printer).await?;
-        let Some((trusted, stored)) = offline else {
+        let why = error_text::one_line(error.as_ref());
+        let offline = self.offline(PullPolicy::Never, policy, &why, printer);
+        let Some((trusted, stored)) = offline.await? else {
             return Err(error);
         };
         if let Trusted::Kept(kept) = &trusted {
@@ -193,7 +205,9 @@ impl<D: Driver> ImageCheck<'_, D> {
                 printer.warn(format!(
                     "{pinned} runs unverified because of {waiver}: {reason}"
                 ));
-                Ok(waive(pinned, waiver).into())
+                let waived = waive(pinned, waiver);
+                self.record_waiver(policy, &waived, &reason)?;
+                Ok(waived.into())
             }
             (Err(error), None) if error.is_refusal() => Err(UntrustedImage {
                 image: pinned.to_string(),
@@ -205,11 +219,12 @@ impl<D: Driver> ImageCheck<'_, D> {
     }
 
     /// What may run without a registry: the image must be in the runtime's store, and verified
-    /// before, or waived for exactly this digest.
+    /// before, or waived for exactly this digest. `why` it is not verified now.
     async fn offline(
         &self,
         pull: PullPolicy,
         policy: &Policy,
+        why: &str,
         printer: &mut Printer,
     ) -> anyhow::Result<Option<(Trusted, ImageInStore)>> {
         let wanted = self.wanted();
@@ -239,7 +254,10 @@ impl<D: Driver> ImageCheck<'_, D> {
         };
         if let Trusted::Waived(waived) = &trusted {
             let (image, reason) = (waived.image(), waived.reason());
-            printer.warn(format!("{image} runs unverified because of {reason}"));
+            printer.warn(format!(
+                "{image} runs unverified because of {reason}: {why}"
+            ));
+            self.record_waiver(policy, waived, why)?;
         }
         Ok(Some((trusted, stored)))
     }

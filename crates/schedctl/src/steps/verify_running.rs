@@ -1,10 +1,11 @@
 //! Verifies the image of a scheduler that runs already, if another trust policy accepted it, or if it
-//! was not compared with the name that it is asked for as. Called by `run` and `switch` before they
-//! report that there is nothing to do.
+//! was not compared with the name that it is asked for as, or records that this is waived. Called by
+//! `run` and `switch` before they report that there is nothing to do.
 
 use anyhow::Context;
-use schedkit_core::ImageRef;
+use schedkit_core::{ImageRef, PinnedRef};
 use schedkit_image::registry::Client;
+use schedkit_image::signature::waive;
 use schedkit_runtime::{Driver, Trust};
 
 use crate::container::RuntimeContainer;
@@ -26,15 +27,13 @@ pub(crate) async fn verify_running(
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
     let requirement = &request.image.trust;
-    if requirement.waiver.is_some() {
-        return Ok(());
-    }
     let record = &running.container.record;
     let policy = read_fresh_policy(&requirement.policy, &settings.trust_root, printer)?;
     let name = running.scheduler();
     let image = record.image.as_deref().unwrap_or_default();
     let image: Result<ImageRef, _> = image.parse();
-    let image = image.with_context(|| format!("the image of {name} cannot be verified"))?;
+    let unusable = || format!("the image of {name} cannot be verified");
+    let image = image.with_context(unusable)?;
     let started_as = catalog_name(&name, &image);
     let asked_as = asked_as.or(started_as);
     let title = |name| policy.name_to_check(image.repository(), name);
@@ -55,8 +54,13 @@ pub(crate) async fn verify_running(
         registry: &Client::new(settings.registry.clone()),
         verdicts: settings.verdicts.as_ref(),
         driver,
-        audit: settings.audit.as_ref(),
+        audit: request.audit(settings),
     };
+    if let Some(waiver) = requirement.waiver {
+        let digest = image.digest().cloned().with_context(unusable)?;
+        let waived = waive(PinnedRef::new(image.repository().clone(), digest), waiver);
+        return check.record_waiver(&policy, &waived, "it runs already");
+    }
     let no_needs = async |_: Needs<'_>| Ok(());
     check
         .require_trust_by(&policy, request.pull, no_needs, printer)
@@ -80,6 +84,7 @@ mod tests {
     use schedkit_runtime::driver::Runtime;
 
     use super::*;
+    use crate::audit_log::AuditLog;
     use crate::fixtures::fake_runtime::{Behaviour, FakeRuntime};
     use crate::fixtures::runtime_container;
     use crate::request::{Command, Request};
@@ -88,20 +93,23 @@ mod tests {
 
     const REPOSITORY: &str = "127.0.0.1:1/team/scx_one";
 
-    /// Of `run scx_one --pull never`; nothing listens where its image is from.
+    /// Of a scheduler that runs and was accepted by this policy; nothing listens where its image is
+    /// from.
     async fn outcome(
         options: &[&str],
         asked_as: Option<&str>,
         policy: Option<&str>,
         verdicts: Option<VerdictStore>,
+        audit: Option<AuditLog>,
     ) -> Result<(), String> {
-        let line = ["schedctl", "run", "scx_one", "--pull", "never"];
+        let line = ["schedctl", "run", "scx_one"];
         let args = Args::try_parse_from(line.iter().chain(options)).unwrap();
         let request = Request::new(args, Environment::empty(), ConfigFile::default(), None);
         let Request {
             command,
             mut settings,
         } = request.unwrap();
+        settings.audit = audit;
         let Command::Start(start) = command else {
             panic!("{command:?}");
         };
@@ -130,7 +138,9 @@ mod tests {
 
     #[tokio::test]
     async fn with_never_no_registry_is_asked() {
-        let error = outcome(&[], None, None, None).await.unwrap_err();
+        let error = outcome(&["--pull", "never"], None, None, None, None)
+            .await
+            .unwrap_err();
         assert!(error.contains("was not verified under this"), "{error}");
     }
 
@@ -139,12 +149,12 @@ mod tests {
     async fn what_was_started_by_its_reference_is_verified_for_the_name() {
         let by_signers = BuiltIn::SchedkitOrganisation;
         let fingerprint = by_signers.policy().unwrap().fingerprint().to_string();
-        let options = ["--trust-policy", by_signers.name()];
+        let options = ["--pull", "never", "--trust-policy", by_signers.name()];
         let by_name = async |verdicts| {
             let name = Some("scx_one");
-            outcome(&options, name, Some(&fingerprint), verdicts).await
+            outcome(&options, name, Some(&fingerprint), verdicts, None).await
         };
-        let by_reference = outcome(&options, None, Some(&fingerprint), None).await;
+        let by_reference = outcome(&options, None, Some(&fingerprint), None, None).await;
         assert_eq!(by_reference, Ok(()));
         let error = by_name(None).await.unwrap_err();
         assert!(error.contains("was not verified under this"), "{error}");
@@ -166,8 +176,38 @@ mod tests {
         // Where the policy has rules, the reference says as much as the name.
         let rules = BuiltIn::Schedkit.policy().unwrap();
         let fingerprint = rules.fingerprint().to_string();
-        let outcome = outcome(&[], Some("scx_one"), Some(&fingerprint), None).await;
+        let outcome = outcome(
+            &["--pull", "never"],
+            Some("scx_one"),
+            Some(&fingerprint),
+            None,
+            None,
+        )
+        .await;
         assert_eq!(outcome, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_waiver_for_what_runs_already_is_recorded_but_not_by_a_dry_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        let log = || Some(AuditLog::at(&path));
+        let waived = ["--allow-unsigned", "--dry-run"];
+        outcome(&waived, None, None, None, log()).await.unwrap();
+        assert!(!path.exists());
+        let waived = &waived[..1];
+        outcome(waived, None, None, None, log()).await.unwrap();
+        let line = std::fs::read_to_string(&path).unwrap();
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(line["verdict"], "waived");
+        assert_eq!(line["waiver"], "--allow-unsigned");
+        assert_eq!(line["reason"], "it runs already");
+        assert!(line["policy"].is_string(), "{line}");
+        // A folder in place of the file.
+        let unwritable = AuditLog::at(folder.path());
+        let refused = outcome(waived, None, None, None, Some(unwritable)).await;
+        let refused = refused.unwrap_err();
+        assert!(refused.contains("only if that is recorded"), "{refused}");
     }
 
     #[test]

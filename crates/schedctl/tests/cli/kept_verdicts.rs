@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use crate::fake_podman::FakePodman;
 use crate::registry::{RegistryFixture, SIGNER, STRANGER};
 
-const NOT_VERIFIED: &str = "was not verified under this trust policy before";
+pub(crate) const NOT_VERIFIED: &str = "was not verified under this trust policy before";
 
 /// A runtime with no container, and with or without the image.
-fn podman(registry: &RegistryFixture, socket: &str, has_image: bool) {
+pub(crate) fn podman(registry: &RegistryFixture, socket: &str, has_image: bool) {
     podman_with_labels(registry, socket, has_image, &json!({}));
 }
 

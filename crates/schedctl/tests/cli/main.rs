@@ -6,6 +6,7 @@
 mod bad_input;
 mod enable;
 mod fake_podman;
+mod forbidden;
 mod habits;
 mod hanging_runtime;
 mod inspect;
