@@ -329,9 +329,11 @@ mod tests {
     use schedctl_args::args::Format;
     use schedkit_image::hash::sha256;
     use schedkit_image::registry::{ClientConfig, HostConfig, Hosts, Security};
+    use schedkit_image::trust::BuiltIn;
 
     use super::*;
     use crate::fixtures::fake_runtime::{Behaviour, FakeRuntime};
+    use crate::settings::PolicySource;
 
     /// A registry whose tag leads somewhere else at each request.
     fn moving_registry() -> String {
@@ -392,7 +394,8 @@ mod tests {
             Ok(())
         };
         let mut printer = Printer::new(Format::Text);
-        let trusted = check.require_trust(PullPolicy::Always, compare, &mut printer);
+        let policy = BuiltIn::Schedkit.policy().unwrap();
+        let trusted = check.require_trust_by(&policy, PullPolicy::Always, compare, &mut printer);
         let trusted = trusted.await.unwrap();
         assert_eq!(*compared.borrow(), [trusted.image().clone()]);
         let now = resolve(&registry, &reference).await.unwrap();
