@@ -41,7 +41,9 @@ pub use blob::{Progress, Sink};
 pub use challenge::{Bearer, Challenge, ChallengeError, parse as parse_challenge};
 pub use client::{Client, ClientConfig};
 pub use content::{Content, ContentError, Descriptor, Index, Manifest, Platform};
-pub use credentials::{Credentials, CredentialsError, DefaultAuthFolders, Login, LoginSource};
+pub use credentials::{
+    Credentials, CredentialsError, DefaultAuthFolders, GivenLogins, Login, LoginFormat, LoginSource,
+};
 pub use download::FileClient;
 pub use error::RegistryError;
 pub use host_config::{HostConfig, HostConfigError, Hosts, Mirror, Security, Upstream};

@@ -6,6 +6,7 @@
 
 mod auth_file;
 mod error;
+mod given;
 mod helper;
 mod login;
 
@@ -16,6 +17,7 @@ use std::time::Duration;
 use auth_file::{AuthFile, InvalidEntry};
 
 pub use error::CredentialsError;
+pub use given::{GivenLogins, LoginFormat};
 pub use login::{Login, LoginSource};
 
 use crate::secret::Secret;
@@ -26,6 +28,8 @@ const MAX_FILE_BYTES: usize = 1024 * 1024;
 /// Where logins are stored.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
+    /// These go before the files.
+    given: Vec<GivenLogins>,
     files: Vec<AuthFilePath>,
     helper_folders: Vec<PathBuf>,
 }
@@ -59,7 +63,7 @@ impl Credentials {
     pub fn from_file(path: PathBuf) -> Self {
         Self {
             files: vec![AuthFilePath::Required(path)],
-            helper_folders: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -77,7 +81,7 @@ impl Credentials {
         let docker = docker.map(|folder| folder.join("config.json"));
         Self {
             files: podman.chain(docker).map(AuthFilePath::Optional).collect(),
-            helper_folders: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -88,6 +92,13 @@ impl Credentials {
         self
     }
 
+    /// With these, which go before those of files: the first that has a login for a repository is used.
+    #[must_use]
+    pub fn with_given(mut self, logins: impl IntoIterator<Item = GivenLogins>) -> Self {
+        self.given.extend(logins);
+        self
+    }
+
     /// The login for a repository, and where it was found. A helper gets `timeout`.
     pub(super) async fn find(
         &self,
@@ -95,6 +106,11 @@ impl Credentials {
         path: &str,
         timeout: Duration,
     ) -> Result<(Login, LoginSource), CredentialsError> {
+        for given in &self.given {
+            if let Some(login) = given.login(host, path)? {
+                return Ok((login, LoginSource::Given(given.name().to_owned())));
+            }
+        }
         for candidate in &self.files {
             let Some((file, file_path)) = candidate.read()? else {
                 continue;
@@ -109,8 +125,8 @@ impl Credentials {
             }
             let login = file.login(host, path);
             let login = login.map_err(|InvalidEntry { host }| {
-                let path = file_path.to_owned();
-                CredentialsError::Entry { path, host }
+                let place = file_path.display().to_string();
+                CredentialsError::Entry { place, host }
             })?;
             if let Some(login) = login {
                 return Ok((login, LoginSource::File(file_path.to_owned())));
@@ -132,7 +148,7 @@ impl AuthFilePath {
             }
         };
         let file = AuthFile::parse(text.expose()).map_err(|error| CredentialsError::Json {
-            path: path.clone(),
+            place: path.display().to_string(),
             line: error.line(),
             column: error.column(),
         })?;

@@ -52,6 +52,16 @@ impl AuthFile {
         serde_json::from_str(text)
     }
 
+    /// What docker wrote before version 1.7: the logins without anything around them.
+    pub(super) fn parse_old(text: &str) -> Result<Self, serde_json::Error> {
+        let auths = serde_json::from_str(text)?;
+        Ok(Self {
+            auths,
+            cred_helpers: BTreeMap::new(),
+            creds_store: None,
+        })
+    }
+
     /// The helper that is named for this host, else the one that is named for all.
     pub(super) fn helper(&self, host: &str) -> Option<&str> {
         let host = canonical_host(host);

@@ -15,14 +15,15 @@ pub enum CredentialsError {
         #[source]
         source: ReadError,
     },
-    #[error("{} holds no JSON with logins, see line {line}, column {column}", path.display())]
+    #[error("{place} holds no JSON with logins, see line {line}, column {column}")]
     Json {
-        path: PathBuf,
+        /// A file, or the name of what was given.
+        place: String,
         line: usize,
         column: usize,
     },
-    #[error("{} has an entry for {host} whose auth is not base64 of NAME:PASSWORD", path.display())]
-    Entry { path: PathBuf, host: String },
+    #[error("{place} has an entry for {host} whose auth is not base64 of NAME:PASSWORD")]
+    Entry { place: String, host: String },
     #[error("{} names a credential helper with characters that no helper's name has", path.display())]
     HelperName {
         /// The file that names the helper.

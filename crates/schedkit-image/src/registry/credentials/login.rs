@@ -22,6 +22,8 @@ pub enum Login {
 pub enum LoginSource {
     Nowhere,
     File(PathBuf),
+    /// By this name in [`GivenLogins`](super::GivenLogins).
+    Given(String),
     /// The part of the helper's name behind `docker-credential-`.
     Helper(String),
 }
@@ -30,7 +32,7 @@ impl LoginSource {
     pub(in crate::registry) fn remedy(&self) -> &'static str {
         match self {
             Self::Nowhere => "check the name, or log in (`podman login`) if it is not public",
-            Self::File(_) | Self::Helper(_) => {
+            Self::File(_) | Self::Given(_) | Self::Helper(_) => {
                 "check the name and whether the login is still valid"
             }
         }
@@ -42,6 +44,7 @@ impl fmt::Display for LoginSource {
         match self {
             Self::Nowhere => f.write_str("without credentials"),
             Self::File(path) => write!(f, "with the credentials in {}", path.display()),
+            Self::Given(name) => write!(f, "with the credentials in {name}"),
             Self::Helper(name) => write!(f, "with the credentials of docker-credential-{name}"),
         }
     }
