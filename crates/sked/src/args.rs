@@ -153,6 +153,11 @@ pub(crate) struct ManagerArgs {
     #[arg(long, value_name = "FILE", requires = "trust_policy")]
     pub(crate) registry_auth: Option<PathBuf>,
 
+    /// Read an image also with the secrets that its SchedExt names in `imagePullSecrets`. The manager must
+    /// be permitted to get them, in each of their namespaces; see docs/sked.md.
+    #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set, requires_if("true", "trust_policy"))]
+    pub(crate) pull_secrets: bool,
+
     /// Registries whose images are read, separated by commas: no other is asked, and these may have any
     /// address. Or a YAML file (*.yaml, *.yml, or with a /) with settings for registries, such as
     /// mirrors; see docs/sked.md [default: all that have a public address].
@@ -263,8 +268,10 @@ mod tests {
         assert!(args.enforce_running);
         assert_eq!(args.resolve_interval, Some(Duration::from_secs(3600)));
         assert!(!parse("sked --enforce-running=false").enforce_running);
+        assert!(!args.pull_secrets && parse("sked --trust-policy=p --pull-secrets").pull_secrets);
         for alone in [
             "--registry-auth=a",
+            "--pull-secrets",
             "--resolve-interval=1h",
             "--enforce-running",
         ] {

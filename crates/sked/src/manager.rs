@@ -171,6 +171,7 @@ impl Shared {
             let settings = Settings {
                 policy,
                 auth: args.registry_auth.clone(),
+                pull_secrets: args.pull_secrets.then(|| client.clone()),
                 registries: registries.clone(),
                 resolve_interval: args.resolve_interval,
                 enforces: args.enforce_running,

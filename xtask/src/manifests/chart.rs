@@ -18,13 +18,14 @@ const FOLDERS: [&str; 5] = [
 ];
 
 /// Single files.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "agent/priority_class.yaml",
     "agent/service_account.yaml",
     "grafana/sked.json",
     "manager/metrics_service.yaml",
     "node-pools/node_pools.yaml",
     "verified/images/images.yaml",
+    "verified/pull-secrets/namespace.yaml",
     "verified/trust-policy.yaml",
 ];
 

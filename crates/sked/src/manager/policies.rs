@@ -300,6 +300,7 @@ mod tests {
         let settings = Settings {
             policy: "policy.yaml".into(),
             auth: None,
+            pull_secrets: None,
             registries: Registries::default(),
             resolve_interval: None,
             enforces: false,

@@ -14,6 +14,8 @@
 
 mod bounded;
 mod policy_file;
+mod pull_secrets;
+mod question;
 mod read;
 mod table;
 mod verifier;

@@ -78,6 +78,7 @@ fn the_chart_passes_lint_and_its_values_are_validated() {
         "--set=agent.enabled=perhaps",
         "--set=watchNamespaces={A_B}",
         "--set=crds.install=perhaps",
+        "--set=verification.pullSecretNamespaces={A_B}",
     ] {
         let output = helm(&cluster, &["template", "sked", "charts/sked", wrong]);
         rejected(
@@ -125,6 +126,30 @@ fn several_managers_are_spread_and_have_a_budget() {
     assert_eq!(selector, &labels["control-plane"]);
     let spread = &manager["spec"]["template"]["spec"]["topologySpreadConstraints"][0];
     assert_eq!(spread["topologyKey"], "kubernetes.io/hostname");
+}
+
+#[test]
+fn pull_secrets_are_opened_in_named_namespaces_only() {
+    let cluster = any();
+    let listed = "--set=verification.pullSecretNamespaces={a,b}";
+    let of = |values: &[&str]| {
+        let objects = rendered(&cluster, values).into_iter();
+        let named = |object: &Value| object["metadata"]["name"] == "sked-pull-secrets";
+        let named = objects.filter(named);
+        let text = |object: &Value, field: &str| object[field].as_str().unwrap().to_owned();
+        let name = |object: Value| {
+            let metadata = &object["metadata"];
+            format!("{}/{}", text(metadata, "namespace"), text(&object, "kind"))
+        };
+        named.map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&[listed]), [""; 0]);
+    let mut opened = of(&[listed, "--set=verification.enabled=true"]);
+    opened.sort();
+    assert_eq!(
+        opened,
+        ["a/Role", "a/RoleBinding", "b/Role", "b/RoleBinding"]
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! every field.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -113,6 +114,43 @@ fn kustomize_renders_every_folder_without_a_warning() {
         let rendered = kubectl(&["kustomize", &format!("config/{folder}")]);
         assert_eq!(rendered.status, 0, "{}", rendered.stderr);
         assert_eq!(rendered.stderr, "", "{folder}");
+    }
+}
+
+/// Components are for overlays: this is one beside a copy of config.
+#[test]
+fn components_of_verified_give_the_manager_logins() {
+    let _cluster = any();
+    let folder = tempfile::tempdir().unwrap();
+    let config = testkit::program::tree().join("config");
+    let copied = Command::new("cp").arg("-r").arg(config).arg(folder.path());
+    assert!(copied.status().unwrap().success());
+    let overlay = folder.path().join("mine");
+    std::fs::create_dir(&overlay).unwrap();
+    let verified = folder.path().join("config/verified");
+    let role = std::fs::read_to_string(verified.join("pull-secrets/namespace.yaml")).unwrap();
+    std::fs::write(overlay.join("a.yaml"), role.replace("NAMESPACE", "a")).unwrap();
+    let kustomization = "resources: [../config/verified, a.yaml]\n\
+        components: [../config/verified/pull-secrets, ../config/verified/registry-auth]\n";
+    std::fs::write(overlay.join("kustomization.yaml"), kustomization).unwrap();
+    let overlay = overlay.to_str().unwrap();
+    let mut added = rendered(overlay);
+    for name in rendered("config/verified") {
+        assert!(added.remove(&name), "{name}");
+    }
+    let expected = [
+        "a/Role/sked-pull-secrets",
+        "a/RoleBinding/sked-pull-secrets",
+    ];
+    assert_eq!(added, expected.map(str::to_owned).into());
+    let text = must(&["kustomize", overlay]);
+    for part in [
+        "- --pull-secrets",
+        "- --registry-auth=/etc/sked/registry-auth/.dockerconfigjson",
+        "secretName: sked-registry-auth",
+        "name: sked-trust-policy",
+    ] {
+        assert!(text.contains(part), "{part}");
     }
 }
 

@@ -111,6 +111,35 @@ fn daemonsets_of_sked_name_digests() {
     must(&["delete", "-k", "config/verified/images"]);
 }
 
+/// With config/verified/pull-secrets: the Secrets of the namespaces that it was applied for, by name.
+#[test]
+fn pull_secrets_are_read_by_name_in_named_namespaces() {
+    let fixture = fixture();
+    let attacker = &fixture.attacker;
+    let can = |verb: &str, namespace: &str| {
+        let args = ["auth", "can-i", "-q", verb, "secrets", "-n", namespace];
+        attacker.runs(&args).status == 0
+    };
+    assert!(!can("get", ATTACKED));
+    let path = testkit::program::tree().join("config/verified/pull-secrets/namespace.yaml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("namespace.yaml");
+    std::fs::write(&file, text.replace("NAMESPACE", ATTACKED)).unwrap();
+    let file = file.to_str().unwrap();
+    must(&["apply", "-f", file]);
+    eventually("the Role is in force", || {
+        can("get", ATTACKED).then_some(())
+    });
+    for verb in ["list", "watch", "create", "update", "patch", "delete"] {
+        assert!(!can(verb, ATTACKED), "{verb}");
+    }
+    for other in ["sked-system", "kube-system", "default"] {
+        assert!(!can("get", other), "{other}");
+    }
+    must(&["delete", "-f", file]);
+}
+
 #[test]
 fn of_pods_the_manager_writes_only_the_gate_of_schedulers() {
     let fixture = fixture_with_pods();

@@ -7,6 +7,7 @@ use sked_plan::ObjectKey;
 use sked_plan::verification::{Verdict, is_pinned};
 use tokio::time::Instant;
 
+use super::question::Question;
 use crate::backoff::Backoff;
 
 /// A tag that was resolved longer ago is resolved again for a spec that newly names it.
@@ -26,7 +27,7 @@ const MAX_UNWANTED: usize = 256;
 #[derive(Default)]
 pub(super) struct Table {
     wanted: HashMap<ObjectKey, Wanted>,
-    known: HashMap<String, Known>,
+    known: HashMap<Question, Known>,
     /// The hosts whose last answer took long.
     slow: HashSet<String>,
     /// When each namespace had its last turn.
@@ -36,7 +37,7 @@ pub(super) struct Table {
 /// What one SchedExt asks about.
 struct Wanted {
     /// Each since when.
-    references: BTreeMap<String, Instant>,
+    questions: BTreeMap<Question, Instant>,
     /// A request to look at its tags again, and since when it is known.
     refresh: Option<(String, Instant)>,
 }
@@ -65,7 +66,7 @@ pub(super) struct Look<'a> {
 /// Which image to look at next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    Now(String),
+    Now(Question),
     At(Instant),
     OnChange,
 }
@@ -83,20 +84,20 @@ impl Table {
     pub(super) fn want(
         &mut self,
         key: &ObjectKey,
-        references: BTreeSet<String>,
+        questions: BTreeSet<Question>,
         refresh: Option<&str>,
         now: Instant,
     ) -> bool {
         let before = self.wanted.get(key);
-        let since = |one: &String| before.and_then(|old| old.references.get(one).copied());
-        let new: Vec<&String> = references
+        let since = |one: &Question| before.and_then(|old| old.questions.get(one).copied());
+        let new: Vec<&Question> = questions
             .iter()
             .filter(|one| since(one).is_none())
             .collect();
         let mut looks = !new.is_empty();
-        for reference in new {
-            if let Some(known) = self.known.get_mut(reference)
-                && !is_pinned(reference)
+        for question in new {
+            if let Some(known) = self.known.get_mut(question)
+                && !is_pinned(&question.reference)
                 && now.duration_since(known.looked) > FRESH
             {
                 known.is_stale = true;
@@ -110,9 +111,9 @@ impl Table {
             refresh.map(|text| (text.to_owned(), now))
         });
         if let Some((_, since)) = &refresh {
-            for reference in &references {
-                if let Some(known) = self.known.get_mut(reference)
-                    && !is_pinned(reference)
+            for question in &questions {
+                if let Some(known) = self.known.get_mut(question)
+                    && !is_pinned(&question.reference)
                     && known.looked < *since
                     && known.due.is_none_or(|due| due > now)
                 {
@@ -121,10 +122,10 @@ impl Table {
                 }
             }
         }
-        let references = references.into_iter();
-        let references = references.map(|one| (since(&one).unwrap_or(now), one));
+        let questions = questions.into_iter();
+        let questions = questions.map(|one| (since(&one).unwrap_or(now), one));
         let wanted = Wanted {
-            references: references.map(|(since, one)| (one, since)).collect(),
+            questions: questions.map(|(since, one)| (one, since)).collect(),
             refresh,
         };
         self.wanted.insert(key.clone(), wanted);
@@ -132,18 +133,18 @@ impl Table {
     }
 
     /// Whether all of them were looked at since the SchedExt's request to do so became known.
-    pub(super) fn is_refreshed<'a>(
+    pub(super) fn is_refreshed(
         &self,
         key: &ObjectKey,
-        images: impl Iterator<Item = &'a str>,
+        questions: impl Iterator<Item = Question>,
     ) -> bool {
         let wanted = self.wanted.get(key);
         let Some((_, since)) = wanted.and_then(|wanted| wanted.refresh.as_ref()) else {
             return false;
         };
-        let mut images = images.filter(|image| !is_pinned(image));
-        images.all(|image| {
-            let known = self.known.get(image);
+        let mut tags = questions.filter(|one| !is_pinned(&one.reference));
+        tags.all(|question| {
+            let known = self.known.get(&question);
             known.is_some_and(|known| known.looked >= *since)
         })
     }
@@ -151,13 +152,13 @@ impl Table {
     /// What is known of these under this policy.
     pub(super) fn verdicts(
         &self,
-        references: &BTreeSet<String>,
+        questions: &BTreeSet<Question>,
         policy: Option<&str>,
     ) -> impl Iterator<Item = (String, Verdict)> {
-        references.iter().filter_map(move |reference| {
-            let known = self.known.get(reference)?;
+        questions.iter().filter_map(move |question| {
+            let known = self.known.get(question)?;
             let is_current = policy == Some(&*known.policy) && !known.is_stale;
-            is_current.then(|| (reference.clone(), known.verdict.clone()))
+            is_current.then(|| (question.reference.clone(), known.verdict.clone()))
         })
     }
 
@@ -167,15 +168,15 @@ impl Table {
         let namespaces: HashSet<&String> = self.wanted.keys().map(|key| &key.namespace).collect();
         self.turns
             .retain(|namespace, _| namespaces.contains(namespace));
-        let wanted: HashSet<&String> = self
+        let wanted: HashSet<&Question> = self
             .wanted
             .values()
-            .flat_map(|one| one.references.keys())
+            .flat_map(|one| one.questions.keys())
             .collect();
-        let hosts: HashSet<&str> = wanted.iter().map(|one| host(one)).collect();
+        let hosts: HashSet<&str> = wanted.iter().map(|one| host(&one.reference)).collect();
         self.slow.retain(|host| hosts.contains(host.as_str()));
         let unwanted = self.known.keys().filter(|one| !wanted.contains(one));
-        let mut unwanted: Vec<(Instant, String)> = unwanted
+        let mut unwanted: Vec<(Instant, Question)> = unwanted
             .map(|one| (self.known[one].looked, one.clone()))
             .collect();
         unwanted.sort();
@@ -185,9 +186,9 @@ impl Table {
         }
     }
 
-    fn lane(&self, reference: &str) -> Lane {
-        let failures = self.known.get(reference).map_or(0, Known::failures);
-        match failures > 0 || self.slow.contains(host(reference)) {
+    fn lane(&self, question: &Question) -> Lane {
+        let failures = self.known.get(question).map_or(0, Known::failures);
+        match failures > 0 || self.slow.contains(host(&question.reference)) {
             true => Lane::Failing,
             false => Lane::Ordinary,
         }
@@ -199,18 +200,18 @@ impl Table {
         &mut self,
         policy: &str,
         lane: Lane,
-        busy: Option<&str>,
+        busy: Option<&Question>,
         now: Instant,
     ) -> Next {
         let mut first = None;
         let mut later: Option<Instant> = None;
         for (ObjectKey { namespace, .. }, wanted) in &self.wanted {
             let turn = self.turns.get(namespace).copied();
-            for (reference, since) in &wanted.references {
-                if self.lane(reference) != lane || busy == Some(&**reference) {
+            for (question, since) in &wanted.questions {
+                if self.lane(question) != lane || busy == Some(question) {
                     continue;
                 }
-                let known = self.known.get(reference);
+                let known = self.known.get(question);
                 let due = match known {
                     None => Some(*since),
                     Some(known) if known.policy != policy && !known.is_trouble() => {
@@ -220,7 +221,7 @@ impl Table {
                 };
                 let Some(due) = due else { continue };
                 let failures = known.map_or(0, Known::failures);
-                let one = (turn, failures, due, reference, namespace);
+                let one = (turn, failures, due, question, namespace);
                 if due > now {
                     later = Some(later.map_or(due, |later| later.min(due)));
                 } else if first.is_none_or(|first| one < first) {
@@ -229,10 +230,10 @@ impl Table {
             }
         }
         match (first, later) {
-            (Some((.., reference, namespace)), _) => {
-                let (reference, namespace) = (reference.clone(), namespace.clone());
+            (Some((.., question, namespace)), _) => {
+                let (question, namespace) = (question.clone(), namespace.clone());
                 self.turns.insert(namespace, now);
-                Next::Now(reference)
+                Next::Now(question)
             }
             (None, Some(later)) => Next::At(later),
             (None, None) => Next::OnChange,
@@ -241,7 +242,12 @@ impl Table {
 
     /// The verdict of this policy about an image by its digest, if it was accepted and need not be
     /// judged again.
-    pub(super) fn accepted(&self, pinned: &str, policy: &str, now: Instant) -> Option<Verdict> {
+    pub(super) fn accepted(
+        &self,
+        pinned: &Question,
+        policy: &str,
+        now: Instant,
+    ) -> Option<Verdict> {
         let known = self.known.get(pinned)?;
         let is_due = known.due.is_some_and(|due| due <= now);
         (known.is_accepted_by(policy) && !is_due).then(|| known.verdict.clone())
@@ -250,7 +256,7 @@ impl Table {
     /// Records what was found out. Returns who asks about it, if that is new to them.
     pub(super) fn record(
         &mut self,
-        reference: &str,
+        question: &Question,
         verdict: Verdict,
         look: &Look<'_>,
         interval: Option<Duration>,
@@ -261,14 +267,14 @@ impl Table {
             ended: now,
         } = *look;
         match now.duration_since(began) > SLOW {
-            true => self.slow.insert(host(reference).to_owned()),
-            false => self.slow.remove(host(reference)),
+            true => self.slow.insert(host(&question.reference).to_owned()),
+            false => self.slow.remove(host(&question.reference)),
         };
-        let before = self.known.get(reference);
+        let before = self.known.get(question);
         // Trouble takes no verdict back about what cannot change.
         let held = before.filter(|old| {
             let is_trouble = matches!(verdict, Verdict::Trouble(_));
-            is_trouble && is_pinned(reference) && old.is_accepted_by(policy)
+            is_trouble && is_pinned(&question.reference) && old.is_accepted_by(policy)
         });
         let same_kind =
             |old: &&Known| std::mem::discriminant(&old.verdict) == std::mem::discriminant(&verdict);
@@ -279,7 +285,7 @@ impl Table {
             Verdict::Trouble(_) => failed.unwrap_or(TROUBLE),
         };
         let due = match &verdict {
-            Verdict::Accepted { .. } if is_pinned(reference) => Some(now + ACCEPTED),
+            Verdict::Accepted { .. } if is_pinned(&question.reference) => Some(now + ACCEPTED),
             Verdict::Accepted { .. } => interval.map(|interval| now + interval),
             Verdict::Refused(_) | Verdict::Unsigned(_) | Verdict::Trouble(_) => {
                 Some(now + backoff.failed())
@@ -289,7 +295,7 @@ impl Table {
         let is_news =
             before.is_none_or(|old| old.verdict != verdict || old.policy != policy || old.is_stale);
         self.known.insert(
-            reference.to_owned(),
+            question.clone(),
             Known {
                 verdict,
                 policy: policy.to_owned(),
@@ -301,7 +307,7 @@ impl Table {
         );
         let users = self.wanted.iter().filter(|(_, wanted)| {
             let waits = is_news || wanted.refresh.is_some();
-            waits && wanted.references.contains_key(reference)
+            waits && wanted.questions.contains_key(question)
         });
         users.map(|(key, _)| key.clone()).collect()
     }

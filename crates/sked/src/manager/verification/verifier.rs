@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kube::Client;
 use schedkit_core::ImageRef;
 use schedkit_image::registry::Credentials;
 use schedkit_image::trust::Policy;
@@ -20,6 +21,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::bounded::Bounded;
 use super::policy_file::PolicyReader;
+use super::pull_secrets::{self, PullSecretError};
+use super::question::{PullSecrets, Question};
 use super::read;
 use super::table::{Lane, Look, Next, Table};
 use crate::error_chain::chain;
@@ -40,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) policy: PathBuf,
     /// The manager's logins.
     pub(crate) auth: Option<PathBuf>,
+    /// To read a SchedExt's `imagePullSecrets` with; without it they are not used.
+    pub(crate) pull_secrets: Option<Client>,
     pub(crate) registries: Registries,
     pub(crate) resolve_interval: Option<Duration>,
     pub(crate) enforces: bool,
@@ -57,7 +62,8 @@ pub(crate) struct Verifier {
 
 /// What a SchedExt asks about.
 struct Wish {
-    references: BTreeSet<String>,
+    questions: BTreeSet<Question>,
+    secrets: Option<Arc<PullSecrets>>,
     /// A request to look at its tags again.
     refresh: Option<String>,
 }
@@ -67,7 +73,7 @@ struct State {
     loaded: Option<Arc<Policy>>,
     table: Table,
     /// What each lane is looking at.
-    busy: [Option<String>; 2],
+    busy: [Option<Question>; 2],
 }
 
 const LANES: [Lane; 2] = [Lane::Ordinary, Lane::Failing];
@@ -124,13 +130,12 @@ impl Verifier {
     /// From now on the verifier looks at what is missing of a SchedExt's images.
     pub(crate) fn want(&self, asked: &SchedExt) {
         let Wish {
-            references,
-            refresh,
+            questions, refresh, ..
         } = self.wish(asked);
         let key = part::key(asked);
         let mut state = self.state();
         let now = Instant::now();
-        if state.table.want(&key, references, refresh.as_deref(), now) {
+        if state.table.want(&key, questions, refresh.as_deref(), now) {
             self.wake();
         }
     }
@@ -138,18 +143,22 @@ impl Verifier {
     /// What is known of the images of a SchedExt.
     pub(crate) fn known(&self, asked: &Arc<SchedExt>) -> Known {
         let Wish {
-            references,
+            questions,
+            secrets,
             refresh,
         } = self.wish(asked);
         let key = part::key(asked);
+        let mut named = images(asked)
+            .into_iter()
+            .map(|image| Question::new(image, secrets.clone()));
         let state = self.state();
         let table = &state.table;
         Known {
             asked: Arc::clone(asked),
             verdicts: table
-                .verdicts(&references, state.policy.fingerprint())
+                .verdicts(&questions, state.policy.fingerprint())
                 .collect(),
-            is_refreshed: refresh.is_some() && table.is_refreshed(&key, images(asked).into_iter()),
+            is_refreshed: refresh.is_some() && table.is_refreshed(&key, &mut named),
             tells_tags: has_refused_refresh(asked),
             policy: state.policy.clone(),
             follows_tags: self.settings.resolve_interval.is_some(),
@@ -163,8 +172,17 @@ impl Verifier {
         let refresh = pending_refresh(asked, handled);
         let follows_tags = self.settings.resolve_interval.is_some();
         let looks_again = refresh.is_some() || follows_tags || has_refused_refresh(asked);
+        let uses_secrets = self.settings.pull_secrets.is_some();
+        let secrets = uses_secrets.then(|| PullSecrets::of(asked)).flatten();
+        let secrets = secrets.map(Arc::new);
+        let references = references(asked, looks_again).into_iter();
+        let questions = references.map(|reference| Question {
+            reference,
+            secrets: secrets.clone(),
+        });
         Wish {
-            references: references(asked, looks_again),
+            questions: questions.collect(),
+            secrets,
             refresh,
         }
     }
@@ -216,15 +234,15 @@ impl Verifier {
                 continue;
             };
             match next {
-                Next::Now(reference) => {
+                Next::Now(question) => {
                     let began = Instant::now();
-                    let verdict = self.verdict(&policy, &reference, lane).await;
+                    let verdict = self.verdict(&policy, &question, lane).await;
                     let look = Look {
                         policy: &policy.fingerprint().to_string(),
                         began,
                         ended: Instant::now(),
                     };
-                    self.record(&reference, verdict, &look, lane);
+                    self.record(&question, verdict, &look, lane);
                 }
                 Next::At(due) => {
                     let _ = timeout_at(due, wanted).await;
@@ -240,29 +258,31 @@ impl Verifier {
         let policy = state.loaded.clone()?;
         let fingerprint = policy.fingerprint().to_string();
         let State { table, busy, .. } = &mut *state;
-        let other = busy[1 - lane].as_deref();
+        let other = busy[1 - lane].as_ref();
         let next = table.next(&fingerprint, LANES[lane], other, Instant::now());
-        if let Next::Now(reference) = &next {
-            busy[lane] = Some(reference.clone());
+        if let Next::Now(question) = &next {
+            busy[lane] = Some(question.clone());
         }
         Some((policy, next))
     }
 
-    async fn verdict(&self, policy: &Policy, reference: &str, lane: usize) -> Verdict {
+    async fn verdict(&self, policy: &Policy, question: &Question, lane: usize) -> Verdict {
         let limit = match LANES[lane] {
             Lane::Ordinary => TIMEOUT,
             Lane::Failing => FAILING_TIMEOUT,
         };
-        let found = timeout(limit, self.ask(policy, reference)).await;
+        let found = timeout(limit, self.ask(policy, question)).await;
         found.unwrap_or_else(|_| {
             let seconds = limit.as_secs();
+            let reference = &question.reference;
             Verdict::Trouble(format!(
                 "cannot tell whether {reference} is signed: its registry took more than {seconds} s"
             ))
         })
     }
 
-    async fn ask(&self, policy: &Policy, reference: &str) -> Verdict {
+    async fn ask(&self, policy: &Policy, question: &Question) -> Verdict {
+        let reference = &question.reference;
         let image: ImageRef = match reference.parse() {
             Ok(image) => image,
             Err(error) => {
@@ -273,9 +293,14 @@ impl Verifier {
         if let Err(error) = registries.check(&image) {
             return Verdict::Trouble(error.to_string());
         }
-        let credentials = match &self.settings.auth {
-            Some(file) => Credentials::from_file(file.clone()),
-            None => Credentials::none(),
+        let credentials = match self.credentials(question).await {
+            Ok(credentials) => credentials,
+            Err(error) => {
+                return Verdict::Trouble(format!(
+                    "cannot tell whether {reference} is signed: {}",
+                    chain(&error)
+                ));
+            }
         };
         let client = Bounded::new(registries.client(credentials));
         let pinned = match read::digest_of(&client, &image).await {
@@ -283,24 +308,39 @@ impl Verifier {
             Err(error) => return Verdict::Trouble(chain(&error)),
         };
         let fingerprint = policy.fingerprint().to_string();
+        let same = question.about(&pinned.to_string());
         let known = self
             .state()
             .table
-            .accepted(&pinned.to_string(), &fingerprint, Instant::now());
+            .accepted(&same, &fingerprint, Instant::now());
         match known {
             Some(verdict) => verdict,
             None => read::judge(&client, policy, &pinned, Timestamp::now()).await,
         }
     }
 
-    fn record(&self, reference: &str, verdict: Verdict, look: &Look<'_>, lane: usize) {
+    /// Those of the SchedExt go before the manager's.
+    async fn credentials(&self, question: &Question) -> Result<Credentials, PullSecretError> {
+        let own = match &self.settings.auth {
+            Some(file) => Credentials::from_file(file.clone()),
+            None => Credentials::none(),
+        };
+        match (&self.settings.pull_secrets, &question.secrets) {
+            (Some(client), Some(secrets)) => {
+                Ok(own.with_given(pull_secrets::read(client, secrets).await?))
+            }
+            _ => Ok(own),
+        }
+    }
+
+    fn record(&self, question: &Question, verdict: Verdict, look: &Look<'_>, lane: usize) {
         self.metrics.image_verified(match &verdict {
             Verdict::Accepted { .. } => "accepted",
             Verdict::Refused(_) | Verdict::Unsigned(_) => "refused",
             Verdict::Trouble(_) => "trouble",
         });
-        tell(reference, &verdict);
-        let users = self.store(reference, verdict, look, lane);
+        tell(question, &verdict);
+        let users = self.store(question, verdict, look, lane);
         // A registry that failed may have passed to the other lane.
         self.wanted[1 - lane].notify_one();
         users.iter().for_each(|key| self.queue.now(key));
@@ -309,7 +349,7 @@ impl Verifier {
     /// Returns who asks about it, by its tag or by its digest, if that is new to them.
     fn store(
         &self,
-        reference: &str,
+        question: &Question,
         verdict: Verdict,
         look: &Look<'_>,
         lane: usize,
@@ -320,24 +360,37 @@ impl Verifier {
         busy[lane] = None;
         let mut users = BTreeSet::new();
         if let Verdict::Accepted { resolved, .. } = &verdict {
-            let resolved = resolved.clone();
+            let resolved = question.about(resolved);
             users.extend(table.record(&resolved, verdict.clone(), look, interval));
         }
-        users.extend(table.record(reference, verdict, look, interval));
+        users.extend(table.record(question, verdict, look, interval));
         users
     }
 }
 
-fn tell(reference: &str, verdict: &Verdict) {
+fn tell(question: &Question, verdict: &Verdict) {
+    let Question { reference, secrets } = question;
+    // Whose credentials were used.
+    let namespace = secrets.as_ref().map(|secrets| &*secrets.namespace);
     match verdict {
         Verdict::Accepted {
             resolved, signer, ..
-        } => tracing::info!(image = reference, resolved, signer, "the image is accepted"),
+        } => tracing::info!(
+            image = reference,
+            namespace,
+            resolved,
+            signer,
+            "the image is accepted"
+        ),
         Verdict::Refused(why) | Verdict::Unsigned(why) => {
-            tracing::warn!(image = reference, "the image is refused: {why}");
+            tracing::warn!(image = reference, namespace, "the image is refused: {why}");
         }
         Verdict::Trouble(why) => {
-            tracing::warn!(image = reference, "the image cannot be verified: {why}");
+            tracing::warn!(
+                image = reference,
+                namespace,
+                "the image cannot be verified: {why}"
+            );
         }
     }
 }

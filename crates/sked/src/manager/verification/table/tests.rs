@@ -1,8 +1,16 @@
 //! What is asked next, for how long an answer holds, and what becomes of failures.
 
+use std::sync::Arc;
+
 use super::*;
+use crate::manager::verification::question::PullSecrets;
 
 const TAG: &str = "r.example/x:1";
+
+/// With the manager's own credentials.
+fn question(reference: &str) -> Question {
+    Question::new(reference, None)
+}
 
 fn key(name: &str) -> ObjectKey {
     ObjectKey {
@@ -24,8 +32,8 @@ fn digest() -> String {
     format!("r.example/x@sha256:{}", "1".repeat(64))
 }
 
-fn set(references: &[&str]) -> BTreeSet<String> {
-    references.iter().map(|one| (*one).to_owned()).collect()
+fn set(references: &[&str]) -> BTreeSet<Question> {
+    references.iter().map(|one| question(one)).collect()
 }
 
 fn seconds(seconds: u64) -> Duration {
@@ -55,8 +63,8 @@ fn an_image_is_looked_at_once_and_its_users_are_told() {
     assert!(table.want(&key("a"), set(&[TAG]), None, now));
     assert!(table.want(&key("b"), set(&[TAG]), None, now));
     assert!(!table.want(&key("b"), set(&[TAG]), None, now));
-    assert_eq!(next(&mut table, now), Next::Now(TAG.to_owned()));
-    let mut users = table.record(TAG, accepted(), &at(now), None);
+    assert_eq!(next(&mut table, now), Next::Now(question(TAG)));
+    let mut users = table.record(&question(TAG), accepted(), &at(now), None);
     users.sort();
     assert_eq!(users, [key("a"), key("b")]);
     assert_eq!(next(&mut table, now), Next::OnChange);
@@ -65,7 +73,7 @@ fn an_image_is_looked_at_once_and_its_users_are_told() {
     assert_eq!(table.verdicts(&set(&[TAG]), Some("q")).count(), 0);
     assert_eq!(
         table.next("q", Lane::Ordinary, None, now),
-        Next::Now(TAG.to_owned())
+        Next::Now(question(TAG))
     );
 }
 
@@ -73,20 +81,25 @@ fn an_image_is_looked_at_once_and_its_users_are_told() {
 fn trouble_is_retried_later_and_in_a_lane_of_its_own() {
     let (mut table, now) = (Table::default(), Instant::now());
     table.want(&key("a"), set(&[TAG, "away.example/y:1"]), None, now);
-    table.record("away.example/y:1", away(), &at(now), None);
-    assert_eq!(next(&mut table, now), Next::Now(TAG.to_owned()));
+    table.record(&question("away.example/y:1"), away(), &at(now), None);
+    assert_eq!(next(&mut table, now), Next::Now(question(TAG)));
     let failing = |table: &mut Table, now| table.next("p", Lane::Failing, None, now);
     assert_eq!(failing(&mut table, now), Next::At(now + seconds(5)));
     let later = now + seconds(6);
     assert_eq!(
         failing(&mut table, later),
-        Next::Now("away.example/y:1".to_owned())
+        Next::Now(question("away.example/y:1"))
     );
     assert_eq!(
-        table.next("p", Lane::Failing, Some("away.example/y:1"), later),
+        table.next(
+            "p",
+            Lane::Failing,
+            Some(&question("away.example/y:1")),
+            later
+        ),
         Next::OnChange
     );
-    let told = table.record("away.example/y:1", away(), &at(later), None);
+    let told = table.record(&question("away.example/y:1"), away(), &at(later), None);
     assert_eq!(told, [], "it is no news");
     assert_eq!(failing(&mut table, later), Next::At(later + seconds(10)));
 }
@@ -118,7 +131,7 @@ fn namespaces_take_turns_and_who_waits_for_longest_is_first() {
         };
         time += seconds(1);
         table.record(&image, accepted(), &at(time), None);
-        looked.push(image);
+        looked.push(image.reference);
     }
     let good: Vec<_> = looked
         .iter()
@@ -134,17 +147,17 @@ fn all_images_of_a_slow_registry_pass_to_the_other_lane() {
     table.want(&key("a"), set(&[one, two]), None, now);
     let ended = now + seconds(20);
     let look = Look { ended, ..at(now) };
-    table.record(one, away(), &look, None);
+    table.record(&question(one), away(), &look, None);
     table.want(&key("b"), set(&[other]), None, ended);
-    assert_eq!(next(&mut table, ended), Next::Now(other.to_owned()));
-    table.record(other, accepted(), &at(ended), None);
+    assert_eq!(next(&mut table, ended), Next::Now(question(other)));
+    table.record(&question(other), accepted(), &at(ended), None);
     assert_eq!(next(&mut table, ended), Next::OnChange);
     let failing = |table: &mut Table| table.next("p", Lane::Failing, None, ended);
-    assert_eq!(failing(&mut table), Next::Now(two.to_owned()));
+    assert_eq!(failing(&mut table), Next::Now(question(two)));
     // It answers again. One that has no such image did not take long.
-    table.record(two, away(), &at(ended), None);
+    table.record(&question(two), away(), &at(ended), None);
     table.want(&key("c"), set(&["slow.example/x:3"]), None, ended);
-    let third = Next::Now("slow.example/x:3".to_owned());
+    let third = Next::Now(question("slow.example/x:3"));
     assert_eq!(next(&mut table, ended), third);
     table.retain(|_| false);
     assert!(table.slow.is_empty() && table.turns.is_empty());
@@ -154,19 +167,19 @@ fn all_images_of_a_slow_registry_pass_to_the_other_lane() {
 fn an_old_verdict_about_a_tag_is_not_taken_for_a_new_spec() {
     let (mut table, now) = (Table::default(), Instant::now());
     table.want(&key("a"), set(&[TAG]), None, now);
-    table.record(TAG, accepted(), &at(now), None);
+    table.record(&question(TAG), accepted(), &at(now), None);
     let soon = now + seconds(60);
     table.want(&key("b"), set(&[TAG]), None, soon);
     assert_eq!(next(&mut table, soon), Next::OnChange);
     let late = now + seconds(600);
     table.want(&key("c"), set(&[TAG]), None, late);
     assert_eq!(table.verdicts(&set(&[TAG]), Some("p")).count(), 0);
-    assert_eq!(next(&mut table, late), Next::Now(TAG.to_owned()));
-    let told = table.record(TAG, accepted(), &at(late), None);
+    assert_eq!(next(&mut table, late), Next::Now(question(TAG)));
+    let told = table.record(&question(TAG), accepted(), &at(late), None);
     assert!(told.contains(&key("c")));
     // What a digest names does not change.
     table.want(&key("d"), set(&[&digest()]), None, late);
-    table.record(&digest(), accepted(), &at(late), None);
+    table.record(&question(&digest()), accepted(), &at(late), None);
     let later = late + seconds(9999);
     table.want(&key("e"), set(&[&digest()]), None, later);
     assert_eq!(
@@ -182,14 +195,14 @@ fn a_digest_is_judged_again_and_trouble_takes_no_verdict_back() {
     let (mut table, now) = (Table::default(), Instant::now());
     let digest = digest();
     table.want(&key("a"), set(&[&digest]), None, now);
-    table.record(&digest, accepted(), &at(now), None);
-    assert!(table.accepted(&digest, "p", now).is_some());
+    table.record(&question(&digest), accepted(), &at(now), None);
+    assert!(table.accepted(&question(&digest), "p", now).is_some());
     assert_eq!(next(&mut table, now), Next::At(now + ACCEPTED));
     let mut time = now + ACCEPTED;
-    assert_eq!(next(&mut table, time), Next::Now(digest.clone()));
-    assert_eq!(table.accepted(&digest, "p", time), None);
+    assert_eq!(next(&mut table, time), Next::Now(question(&digest)));
+    assert_eq!(table.accepted(&question(&digest), "p", time), None);
     for wait in [5, 10, 20] {
-        let told = table.record(&digest, away(), &at(time), None);
+        let told = table.record(&question(&digest), away(), &at(time), None);
         assert_eq!(told, [], "it is no news");
         let verdicts: Vec<_> = table.verdicts(&set(&[&digest]), Some("p")).collect();
         assert_eq!(verdicts, [(digest.clone(), accepted())]);
@@ -197,15 +210,15 @@ fn a_digest_is_judged_again_and_trouble_takes_no_verdict_back() {
         time += seconds(wait);
     }
     let refused = Verdict::Refused("its key has expired".to_owned());
-    let told = table.record(&digest, refused.clone(), &at(time), None);
+    let told = table.record(&question(&digest), refused.clone(), &at(time), None);
     assert_eq!(told, [key("a")]);
     // Of another policy it says nothing.
-    table.record(&digest, accepted(), &at(time), None);
+    table.record(&question(&digest), accepted(), &at(time), None);
     let look = Look {
         policy: "q",
         ..at(time)
     };
-    table.record(&digest, away(), &look, None);
+    table.record(&question(&digest), away(), &look, None);
     let verdicts: Vec<_> = table.verdicts(&set(&[&digest]), Some("q")).collect();
     assert_eq!(verdicts, [(digest.clone(), away())]);
 }
@@ -213,15 +226,15 @@ fn a_digest_is_judged_again_and_trouble_takes_no_verdict_back() {
 #[test]
 fn a_request_to_refresh_is_answered_by_a_later_look() {
     let (mut table, now) = (Table::default(), Instant::now());
-    let is_refreshed = |table: &Table| table.is_refreshed(&key("a"), [TAG].into_iter());
+    let is_refreshed = |table: &Table| table.is_refreshed(&key("a"), [question(TAG)].into_iter());
     table.want(&key("a"), set(&[TAG]), None, now);
-    table.record(TAG, accepted(), &at(now), None);
+    table.record(&question(TAG), accepted(), &at(now), None);
     assert!(!is_refreshed(&table));
     let later = now + seconds(1);
     assert!(table.want(&key("a"), set(&[TAG]), Some("refresh"), later));
     assert!(!is_refreshed(&table));
-    assert_eq!(next(&mut table, later), Next::Now(TAG.to_owned()));
-    let told = table.record(TAG, accepted(), &at(later + seconds(1)), None);
+    assert_eq!(next(&mut table, later), Next::Now(question(TAG)));
+    let told = table.record(&question(TAG), accepted(), &at(later + seconds(1)), None);
     assert_eq!(told, [key("a")]);
     assert!(!table.want(&key("a"), set(&[TAG]), Some("refresh"), later + seconds(2)));
     assert!(is_refreshed(&table));
@@ -239,17 +252,20 @@ fn a_request_to_refresh_is_answered_by_a_later_look() {
 #[test]
 fn a_look_that_began_before_the_request_does_not_answer_it() {
     let (mut table, began) = (Table::default(), Instant::now());
-    let is_refreshed = |table: &Table| table.is_refreshed(&key("a"), [TAG].into_iter());
+    let is_refreshed = |table: &Table| table.is_refreshed(&key("a"), [question(TAG)].into_iter());
     table.want(&key("a"), set(&[TAG]), None, began);
     let asked = began + seconds(1);
     table.want(&key("a"), set(&[TAG]), Some("refresh"), asked);
     let ended = asked + seconds(1);
     let look = Look { ended, ..at(began) };
-    assert_eq!(table.record(TAG, accepted(), &look, None), [key("a")]);
+    assert_eq!(
+        table.record(&question(TAG), accepted(), &look, None),
+        [key("a")]
+    );
     assert!(!is_refreshed(&table));
     assert!(table.want(&key("a"), set(&[TAG]), Some("refresh"), ended));
-    assert_eq!(next(&mut table, ended), Next::Now(TAG.to_owned()));
-    table.record(TAG, accepted(), &at(ended), None);
+    assert_eq!(next(&mut table, ended), Next::Now(question(TAG)));
+    table.record(&question(TAG), accepted(), &at(ended), None);
     assert!(is_refreshed(&table));
 }
 
@@ -258,8 +274,8 @@ fn an_interval_resolves_tags_and_not_digests() {
     let (mut table, now) = (Table::default(), Instant::now());
     table.want(&key("a"), set(&[TAG, &digest()]), None, now);
     let hour = Some(seconds(3600));
-    table.record(TAG, accepted(), &at(now), hour);
-    table.record(&digest(), accepted(), &at(now), hour);
+    table.record(&question(TAG), accepted(), &at(now), hour);
+    table.record(&question(&digest()), accepted(), &at(now), hour);
     assert_eq!(next(&mut table, now), Next::At(now + seconds(3600)));
 }
 
@@ -269,10 +285,41 @@ fn what_nobody_names_is_forgotten_beyond_a_limit() {
     for number in 0..1000 {
         let image = format!("r.example/x:{number}");
         table.want(&key("a"), set(&[&image]), None, now);
-        table.record(&image, accepted(), &at(now), None);
+        table.record(&question(&image), accepted(), &at(now), None);
     }
     table.retain(|_| true);
     assert_eq!(table.known.len(), MAX_UNWANTED + 1);
     table.retain(|_| false);
     assert_eq!((table.known.len(), table.users().len()), (MAX_UNWANTED, 0));
+}
+
+#[test]
+fn an_answer_serves_only_those_who_ask_with_the_same_secrets() {
+    let (mut table, now) = (Table::default(), Instant::now());
+    let with = |namespace: &str, name: &str| {
+        let secrets = PullSecrets {
+            namespace: namespace.to_owned(),
+            names: vec![name.to_owned()],
+        };
+        Question::new(TAG, Some(Arc::new(secrets)))
+    };
+    let mine = with("here", "pull");
+    let others = [with("there", "pull"), with("here", "other"), question(TAG)];
+    let one = |question: &Question| BTreeSet::from([question.clone()]);
+    table.want(&key("a"), one(&mine), None, now);
+    for (number, other) in others.iter().enumerate() {
+        table.want(&key(&number.to_string()), one(other), None, now);
+    }
+    let told = table.record(&mine, accepted(), &at(now), None);
+    assert_eq!(told, [key("a")]);
+    table.record(&mine.about(&digest()), accepted(), &at(now), None);
+    let verdicts = |question: &Question| table.verdicts(&one(question), Some("p")).count();
+    assert_eq!(verdicts(&mine), 1);
+    assert!(table.accepted(&mine.about(&digest()), "p", now).is_some());
+    for other in &others {
+        assert_eq!(verdicts(other), 0, "{other:?}");
+        assert_eq!(table.accepted(&other.about(&digest()), "p", now), None);
+    }
+    // A digest that this list of secrets has not read is asked about, too.
+    assert!(matches!(next(&mut table, now), Next::Now(next) if others.contains(&next)));
 }

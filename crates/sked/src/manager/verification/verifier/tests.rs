@@ -1,5 +1,6 @@
 //! The verifier against a registry on the loopback, with images that a key signs.
 
+mod credentials;
 mod places;
 
 use std::collections::BTreeMap;
@@ -7,7 +8,7 @@ use std::path::Path;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -26,12 +27,40 @@ const SIMPLE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 /// The media type, and the bytes.
 type TypedBytes = (String, Vec<u8>);
 
-/// Documents and blobs by their path, and the paths that fail.
+/// Documents and blobs by their path, the paths that fail, and who may read.
 #[derive(Clone, Default)]
 struct Content(
     Arc<Mutex<BTreeMap<String, TypedBytes>>>,
     Arc<Mutex<Option<&'static str>>>,
+    Arc<Mutex<Doorman>>,
 );
+
+/// Asks for a name and a password.
+#[derive(Default)]
+struct Doorman {
+    /// The headers that it accepts; empty: everybody may read.
+    accepted: Vec<String>,
+    /// Those that it got.
+    seen: BTreeSet<String>,
+}
+
+impl Doorman {
+    fn refuses(&mut self, headers: &HeaderMap) -> Option<Response> {
+        let sent = headers.get(header::AUTHORIZATION);
+        let sent = sent.map(|sent| sent.to_str().unwrap().to_owned());
+        self.seen.extend(sent.clone());
+        let is_accepted = sent.as_ref().is_some_and(|one| self.accepted.contains(one));
+        if self.accepted.is_empty() || is_accepted {
+            return None;
+        }
+        // It repeats what it got, as no registry should.
+        let text = sent.unwrap_or_default();
+        let error = json!({"errors": [{"code": text, "message": text}]});
+        let challenge = [(header::WWW_AUTHENTICATE, "Basic realm=\"registry\"")];
+        let answer = (StatusCode::UNAUTHORIZED, challenge, error.to_string());
+        Some(answer.into_response())
+    }
+}
 
 struct World {
     host: String,
@@ -58,7 +87,10 @@ impl Content {
         *self.1.lock().unwrap() = Some(part);
     }
 
-    fn answer(&self, uri: &Uri) -> Response {
+    fn answer(&self, uri: &Uri, headers: &HeaderMap) -> Response {
+        if let Some(refused) = self.2.lock().unwrap().refuses(headers) {
+            return refused;
+        }
         let fails = *self.1.lock().unwrap();
         if fails.is_some_and(|part| uri.path().contains(part)) {
             return StatusCode::INTERNAL_SERVER_ERROR.into_response();
@@ -81,7 +113,9 @@ impl World {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let served = content.clone();
-        let app = Router::new().fallback(move |uri: Uri| async move { served.answer(&uri) });
+        let app = Router::new().fallback(move |uri: Uri, headers: HeaderMap| async move {
+            served.answer(&uri, &headers)
+        });
         let server = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
         let folder = tempfile::tempdir().unwrap();
         let world = Self {
@@ -153,13 +187,21 @@ impl World {
     }
 
     fn verifier_with(&self, named: &[NamedRegistries]) -> (Arc<Verifier>, stop::Stopper) {
-        let settings = Settings {
+        self.verifier_set(self.settings(named))
+    }
+
+    fn settings(&self, named: &[NamedRegistries]) -> Settings {
+        Settings {
             policy: self.path("policy.yaml"),
             auth: None,
+            pull_secrets: None,
             registries: Registries::new(named).unwrap(),
             resolve_interval: None,
             enforces: false,
-        };
+        }
+    }
+
+    fn verifier_set(&self, settings: Settings) -> (Arc<Verifier>, stop::Stopper) {
         let metrics = Arc::new(Metrics::new());
         let queue = Arc::new(Queue::closed(metrics.queue()));
         let verifier = Verifier::new(settings, Arc::default(), queue, metrics);
@@ -306,6 +348,6 @@ async fn who_names_a_digest_hears_of_what_was_found_by_its_tag() {
         began: now,
         ended: now,
     };
-    let users = verifier.store(&by_tag.spec.sched, verdict, &look, 0);
+    let users = verifier.store(&Question::new(&by_tag.spec.sched, None), verdict, &look, 0);
     assert_eq!(users, [part::key(&by_tag), part::key(&by_digest)].into());
 }
