@@ -270,6 +270,8 @@ async fn nothing_of_a_secret_is_told_whatever_it_holds() {
         .with_writer(log.clone())
         .with_max_level(tracing::Level::DEBUG)
         .finish();
+    // With one subscriber alone, the threads of other tests, which have none, turn events off.
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     // For this thread, on which everything runs here.
     let _guard = tracing::subscriber::set_default(subscriber);
     let mut settings = world.own_settings();
