@@ -32,6 +32,8 @@ pub struct Info {
     /// See `architecture`.
     pub os: Option<String>,
     pub created: Option<Timestamp>,
+    /// Whether it names a program to start: an entrypoint, or a command, which takes its place.
+    pub has_entrypoint: bool,
     pub labels: Labels,
 }
 
@@ -217,6 +219,7 @@ fn describe(
             listed
         },
         created: created.and_then(|text| text.parse().ok()),
+        has_entrypoint: config.has_entrypoint,
         labels: Labels {
             title: standard("title"),
             description: standard("description"),

@@ -86,6 +86,7 @@ mod tests {
             architecture: Some("amd64".to_owned()),
             os: Some("linux".to_owned()),
             created: None,
+            has_entrypoint: true,
             labels: Labels {
                 title: title.map(str::to_owned),
                 kernel_min_version: Some("6.12".to_owned()),

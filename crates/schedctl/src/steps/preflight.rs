@@ -124,6 +124,7 @@ mod tests {
             architecture: Some("amd64".to_owned()),
             os: Some("linux".to_owned()),
             created: None,
+            has_entrypoint: true,
             labels: Labels {
                 kernel_min_version: Some("6.14".to_owned()),
                 ..Labels::default()

@@ -17,6 +17,10 @@ struct Blob {
 struct Runtime {
     #[serde(rename = "Labels")]
     labels: Option<BTreeMap<String, String>>,
+    #[serde(rename = "Entrypoint")]
+    entrypoint: Option<Vec<String>>,
+    #[serde(rename = "Cmd")]
+    cmd: Option<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -25,17 +29,27 @@ pub(crate) struct Config {
     pub(crate) architecture: Option<String>,
     pub(crate) os: Option<String>,
     pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) has_entrypoint: bool,
 }
 
 impl Config {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let blob: Blob = serde_json::from_slice(bytes)?;
-        let labels = blob.config.unwrap_or_default().labels.unwrap_or_default();
+        let Runtime {
+            labels,
+            entrypoint,
+            cmd,
+        } = blob.config.unwrap_or_default();
+        let names_program = |command: Option<Vec<String>>| {
+            let mut command = command.into_iter().flatten();
+            command.any(|one| !one.is_empty())
+        };
         Ok(Self {
             created: blob.created,
             architecture: blob.architecture,
             os: blob.os,
-            labels,
+            labels: labels.unwrap_or_default(),
+            has_entrypoint: names_program(entrypoint) || names_program(cmd),
         })
     }
 }

@@ -155,6 +155,22 @@ fn the_labels_of_a_plain_image() {
 }
 
 #[test]
+fn an_image_names_a_program_by_its_entrypoint_or_its_command() {
+    for (config, has_entrypoint) in [
+        (r#"{"Entrypoint": ["/x"]}"#, true),
+        (r#"{"Entrypoint": null, "Cmd": ["/x", ""]}"#, true),
+        (r#"{"Entrypoint": [""], "Cmd": []}"#, false),
+        ("{}", false),
+        ("null", false),
+    ] {
+        let mut registry = MemoryRegistry::default();
+        registry.image(&format!(r#"{{"config": {config}}}"#), "");
+        let info = registry.info().unwrap();
+        assert_eq!(info.has_entrypoint, has_entrypoint, "{config}");
+    }
+}
+
+#[test]
 fn of_an_index_the_digest_is_the_indexs_and_the_rest_is_this_platforms() {
     let mut registry = MemoryRegistry::default();
     let arm = registry.image(&CONFIG.replace("amd64", "arm64"), "");
