@@ -81,6 +81,8 @@ pub enum Reason {
     PodPending,
     KernelIncomplete,
     KernelTooOld,
+    ArchitectureMissing,
+    NoEntrypoint,
     CannotVerify,
     PolicyUnreadable,
     Verifying,
@@ -105,7 +107,7 @@ pub enum Reason {
 
 impl Reason {
     /// In the order of importance.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 47] = [
         Self::InvalidSpec,
         Self::ImageRefused,
         Self::NamespaceTerminating,
@@ -131,6 +133,8 @@ impl Reason {
         Self::PodPending,
         Self::KernelIncomplete,
         Self::KernelTooOld,
+        Self::ArchitectureMissing,
+        Self::NoEntrypoint,
         Self::CannotVerify,
         Self::PolicyUnreadable,
         Self::Verifying,
@@ -181,6 +185,8 @@ impl Reason {
             Self::PodPending => "PodPending",
             Self::KernelIncomplete => "KernelIncomplete",
             Self::KernelTooOld => "KernelTooOld",
+            Self::ArchitectureMissing => "ArchitectureMissing",
+            Self::NoEntrypoint => "NoEntrypoint",
             Self::CannotVerify => "CannotVerify",
             Self::PolicyUnreadable => "PolicyUnreadable",
             Self::Verifying => "Verifying",
@@ -278,7 +284,17 @@ impl Reason {
             Self::KernelTooOld => {
                 "A node's kernel is older than the image's label \
                  `org.schedkit.scheduler.kernel.min-version`, and does not run the scheduler \
-                 (yet). Only a manager with `--read-images` reports it; the node is not excluded."
+                 (yet). Only a manager with `--read-images` or `--trust-policy` reports it; the node \
+                 is not excluded."
+            }
+            Self::ArchitectureMissing => {
+                "The image has nothing for a node's architecture, so a pod cannot start there. Only a \
+                 manager with `--read-images` or `--trust-policy` reports it; the node is not \
+                 excluded."
+            }
+            Self::NoEntrypoint => {
+                "An image names no program to start, so no pod of it can start. Only a manager with \
+                 `--read-images` or `--trust-policy` reports it."
             }
             Self::CannotVerify => {
                 "A registry cannot be read, or has lost a signature that was accepted, so nobody can \

@@ -1,4 +1,4 @@
-//! What the claims give one SchedExt: on how many nodes each of its parts runs, which nodes it
+//! What the claims give one SchedExt: on which nodes each of its parts runs, which nodes it
 //! lost to another SchedExt, and which nodes are excluded for everybody.
 
 use std::collections::BTreeMap;
@@ -41,15 +41,15 @@ pub struct Assignment {
 impl Assignment {
     /// On how many nodes all its parts should run.
     pub fn nodes(&self) -> usize {
-        self.parts.values().map(|part| part.nodes).sum()
+        self.parts.values().map(|part| part.nodes.len()).sum()
     }
 }
 
 /// The nodes of the base or of one pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PartAssignment {
-    /// On how many nodes it should run.
-    pub nodes: usize,
+    /// Those on which it should run, by name. A node is in one such list of all SchedExts at most.
+    pub nodes: Vec<NodeName>,
     /// Nodes whose owner label must be written before its DaemonSet may be created or changed:
     /// another DaemonSet is or will be there, and this one as it is would not run there. The first
     /// few.

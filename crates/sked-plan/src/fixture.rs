@@ -66,7 +66,7 @@ pub(crate) fn live(schedext: &SchedExt) -> Vec<Value> {
 /// A SchedExt with these DaemonSets, two nodes for each part, and no labels to wait for.
 pub(crate) fn observed(schedext: &SchedExt, daemonsets: &[Value]) -> Observed {
     let part = PartAssignment {
-        nodes: 2,
+        nodes: vec!["node1".into(), "node2".into()],
         waits_for: Vec::new(),
     };
     let ids = parts(schedext).map(|part| part.id());
@@ -82,7 +82,7 @@ pub(crate) fn observed(schedext: &SchedExt, daemonsets: &[Value]) -> Observed {
         daemonsets: daemonsets.iter().map(read).collect(),
         pods: Vec::new(),
         kernels: Default::default(),
-        min_kernels: Default::default(),
+        facts: Default::default(),
         owner_labels: std::collections::BTreeMap::new(),
         unreachable: Default::default(),
         unenforced_policies: Vec::new(),

@@ -10,6 +10,7 @@ use sked_api::SchedExt;
 use crate::assignment::Assignment;
 use crate::eligibility::Eligibility;
 use crate::fingerprint::Fingerprint;
+use crate::image_facts::ImageFacts;
 use crate::kernel_state::KernelState;
 use crate::live_daemonset::LiveDaemonSet;
 use crate::live_pod::LivePod;
@@ -57,7 +58,8 @@ pub struct Observed {
     pub pods: Vec<Arc<LivePod>>,
     /// The kernels of the nodes of those pods.
     pub kernels: BTreeMap<NodeName, KernelState>,
-    /// The architectures of those nodes, as their labels have them.
+    /// The architectures of those nodes, and of all that it has where `facts` is not empty, as their
+    /// labels have them.
     pub architectures: BTreeMap<NodeName, String>,
     /// The owner labels of nodes for which those pods wait.
     pub owner_labels: BTreeMap<NodeName, String>,
@@ -71,10 +73,10 @@ pub struct Observed {
     pub port_holders: BTreeMap<NodeName, ObjectKey>,
     /// What the kernels of those nodes lack, by trusted reports.
     pub kernel_gaps: BTreeMap<NodeName, String>,
-    /// The minimum kernel of each image that the spec names, where known.
-    pub min_kernels: BTreeMap<String, KernelRelease>,
-    /// The kernel releases of the nodes of those pods. Filled only if `min_kernels` is not empty,
-    /// and only from reports that can be trusted.
+    /// What is known of the images that its nodes run or will.
+    pub facts: BTreeMap<String, Arc<ImageFacts>>,
+    /// The kernel releases of all those nodes. Filled only if a minimum kernel is known, and only
+    /// from reports that can be trusted.
     pub releases: BTreeMap<NodeName, KernelRelease>,
     /// Replaces that were tried and had no effect, by DaemonSet.
     pub futile: BTreeMap<Uid, FutileReplace>,

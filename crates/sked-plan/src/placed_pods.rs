@@ -8,11 +8,11 @@ use schedkit_core::OpsName;
 use crate::kernel_state::{KernelState, UnknownReason};
 use crate::learned_names::LearnedNames;
 use crate::live_pod::LivePod;
-use crate::min_kernel::{TooOld, too_old};
 use crate::name::ObjectKey;
 use crate::node_state::{NodeState, node_state};
 use crate::observed::Observed;
 use crate::part::Part;
+use crate::preflight::{Preflight, Unfit};
 use crate::rollout::settings::Settings;
 
 /// A pod that is not being deleted, and the state of its node.
@@ -27,8 +27,8 @@ pub(crate) struct PlacedPod<'a> {
     pub(crate) port_holder: Option<&'a ObjectKey>,
     /// What its kernel lacks.
     pub(crate) kernel_gaps: Option<&'a str>,
-    /// Set if its kernel is older than the image's minimum kernel.
-    pub(crate) too_old: Option<TooOld<'a>>,
+    /// Why its node cannot run the image, or may not be able to.
+    pub(crate) unfit: Option<Unfit<'a>>,
 }
 
 /// The name that kernels have for a part's scheduler, and the pod template for which it is known.
@@ -40,6 +40,7 @@ pub(crate) fn placed(observed: &Observed) -> Vec<PlacedPod<'_>> {
     let live = observed.daemonsets.iter().map(|live| &**live);
     names.add(&observed.schedext, live);
     let attach_deadline = Settings::new(&observed.schedext).attach_deadline;
+    let preflight = Preflight::new(observed);
     let pods = observed.pods.iter().filter(|pod| !pod.deleting);
     pods.map(|pod| PlacedPod {
         attach_deadline,
@@ -50,7 +51,7 @@ pub(crate) fn placed(observed: &Observed) -> Vec<PlacedPod<'_>> {
             .as_ref()
             .and_then(|node| observed.port_holders.get(node)),
         kernel_gaps: kernel_gaps(observed, pod),
-        too_old: too_old(observed, pod),
+        unfit: preflight.of_pod(pod),
         pod,
     })
     .collect()

@@ -185,7 +185,7 @@ fn pools(observed: &Observed, all_placed: &[PlacedPod<'_>]) -> Vec<PoolStatus> {
         let name = part.pool_name()?.to_owned();
         let own = observed.assignment.parts.iter();
         let own = own.filter(|(id, _)| id.pool.as_ref() == Some(&name));
-        let desired: usize = own.map(|(_, assignment)| assignment.nodes).sum();
+        let desired: usize = own.map(|(_, assignment)| assignment.nodes.len()).sum();
         let known = known.iter().find(|known| known.name == name);
         let known = known.map(|old| (old.ops.clone(), old.ops_template.clone()));
         let placed = placed_pods::of_part(observed, all_placed, &part);

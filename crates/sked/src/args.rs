@@ -139,8 +139,9 @@ pub(crate) struct ManagerArgs {
     #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
     pub(crate) check_policies: bool,
 
-    /// Read the minimum kernel of images from their registries, without credentials, and report nodes
-    /// with an older kernel. The manager then connects to every registry that a SchedExt names.
+    /// Read the minimum kernel and the platforms of images from their registries, without credentials,
+    /// and report nodes that they do not fit. The manager then connects to every registry that a SchedExt
+    /// names. With --trust-policy they are reported anyway.
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
     pub(crate) read_images: bool,
 

@@ -50,7 +50,7 @@ use cache_health::CacheHealth;
 use claims::ClaimsLoop;
 use controller::Controller;
 use gates::GateWriter;
-use images::{ImageReader, MinKernels};
+use images::{ImageReader, KnownImages};
 use leader::{LeaderElection, LeaderError};
 use leadership::Leadership;
 use metrics::{Metrics, QueueMetrics, Snapshot};
@@ -266,7 +266,7 @@ impl Shared {
             stores,
             queue: Arc::clone(&self.gate_queue),
         });
-        let min_kernels = Arc::<MinKernels>::default();
+        let known_images = Arc::<KnownImages>::default();
         let unenforced = Arc::<Unenforced>::default();
         let port_holders = Arc::<PortHolders>::default();
         let (client, leadership, stores) = self.writer();
@@ -276,7 +276,7 @@ impl Shared {
             stores: Arc::clone(&self.stores),
             queue: Arc::clone(&self.queue),
             assignments: published,
-            min_kernels: Arc::clone(&min_kernels),
+            known_images: Arc::clone(&known_images),
             unenforced: Arc::clone(&unenforced),
             port_holders: Arc::clone(&port_holders),
             verifying: self.verifying.clone(),
@@ -299,7 +299,7 @@ impl Shared {
                 }
             },
             ports.run(stop.clone()),
-            self.read_images(args, min_kernels, stop.clone()),
+            self.read_images(args, known_images, stop.clone()),
             claims.run(stop.clone()),
             gates.run(concurrency, stop.clone()),
             controller.run(concurrency, stop.clone()),
@@ -367,15 +367,15 @@ impl Shared {
         }
     }
 
-    async fn read_images(&self, args: &ManagerArgs, min_kernels: Arc<MinKernels>, stop: Stop) {
-        if args.read_images {
+    /// With a trust policy the verifier reads the same.
+    async fn read_images(&self, args: &ManagerArgs, known: Arc<KnownImages>, stop: Stop) {
+        if args.read_images && matches!(self.verifying, Verifying::Off) {
             let reader = ImageReader {
                 registries: self.registries.clone(),
-                verifying: self.verifying.clone(),
                 stores: Arc::clone(&self.stores),
                 queue: Arc::clone(&self.queue),
                 changed: Arc::clone(&self.images_changed),
-                min_kernels,
+                known,
             };
             reader.run(stop).await;
         }

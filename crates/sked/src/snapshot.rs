@@ -27,7 +27,7 @@ use sked_plan::{Fleet, LiveDaemonSet, LivePod, NodeName, NodeReport, ObjectKey, 
 use crate::client;
 use crate::manager::claims::{checked_claims, eligibility_seen};
 use crate::manager::futile_replaces::FutileReplaces;
-use crate::manager::images::MinKernels;
+use crate::manager::images::KnownImages;
 use crate::manager::observe::{Observation, Sources, fleet, kernel_of, observe};
 use crate::manager::policies::Unenforced;
 use crate::manager::port_holders::PortHolders;
@@ -146,7 +146,7 @@ impl Snapshot {
         let sources = Sources {
             stores: &self.stores,
             assignments: &self.claims.assignments,
-            min_kernels: &MinKernels::default(),
+            known_images: &KnownImages::default(),
             unenforced: &Unenforced::default(),
             port_holders: &PortHolders::default(),
             futile: &FutileReplaces::default(),

@@ -194,7 +194,7 @@ pub(crate) fn schedext(snapshot: &Snapshot, end: &End, change: Change) -> Planne
         let parts = observed.assignment.parts.iter();
         parts.map(|(id, part)| PartCount {
             part: scheduler::part(id),
-            nodes: part.nodes,
+            nodes: part.nodes.len(),
         })
     });
     let phase = end.status.rollout.as_ref().map(|rollout| rollout.phase);

@@ -35,7 +35,7 @@ pub fn check_claims(fleet: &Fleet, claims: &Claims) -> Vec<Violation> {
     }
     let judged = claims.assignments.iter();
     for (uid, assignment) in judged.filter(|(_, one)| one.violation.is_none()) {
-        let has: usize = assignment.parts.values().map(|part| part.nodes).sum();
+        let has: usize = assignment.parts.values().map(|part| part.nodes.len()).sum();
         if has + assignment.lost.count + assignment.excluded.count() > nodes.len() {
             found.push(Violation::TooManyNodes { uid: uid.clone() });
         }

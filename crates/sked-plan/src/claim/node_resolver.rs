@@ -213,7 +213,7 @@ impl NodeResolver {
             && runs
             && let Some(part) = assignments[winner].parts.get_mut(&desired.id)
         {
-            part.nodes += 1;
+            part.nodes.push(node.name.clone());
         }
         let losers = self.claims.iter().filter(|(at, _)| *at != winner);
         for (claimant, _) in losers {

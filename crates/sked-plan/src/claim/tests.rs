@@ -53,7 +53,7 @@ fn winner(fleet: &Fleet) -> Option<String> {
         claims.assignments[uid]
             .parts
             .values()
-            .any(|part| part.nodes > 0)
+            .any(|part| !part.nodes.is_empty())
     };
     let mut uids = claims.assignments.keys().filter(|uid| has(uid));
     uids.next()
@@ -151,7 +151,7 @@ fn reserved_nodes_have_no_owner_and_are_no_conflict() {
         for assignment in claims.assignments.values() {
             assert_eq!(
                 (
-                    assignment.parts[&PartId::stable(None)].nodes,
+                    assignment.parts[&PartId::stable(None)].nodes.len(),
                     assignment.lost.count
                 ),
                 (0, 0)
@@ -185,7 +185,7 @@ fn an_excluded_node_is_labelled_while_any_template_admits_it() {
             Some(OwnerLabel::Excluded(reason.label_value()))
         );
         let assignment = &alone.assignments[&Uid("uid-of-a".to_owned())];
-        assert_eq!(assignment.parts[&PartId::stable(None)].nodes, 0);
+        assert_eq!(assignment.parts[&PartId::stable(None)].nodes, []);
         assert_eq!(
             assignment.parts[&PartId::stable(None)].waits_for,
             vec!["node1".into()]
@@ -247,7 +247,7 @@ fn a_schedexts_name_has_precedence_over_another_schedexts_pool() {
         assignment.parts.keys().collect::<Vec<_>>(),
         [&PartId::stable(None)]
     );
-    assert_eq!(assignment.parts[&PartId::stable(None)].nodes, 1);
+    assert_eq!(assignment.parts[&PartId::stable(None)].nodes.len(), 1);
 }
 
 /// A newer CRD has fields that this version cannot parse.

@@ -128,7 +128,7 @@ pub(super) fn update(observed: &Observed, templates: &Templates<'_>) -> Update {
         dead.insert(live.key.clone(), count);
     }
     let nodes = observed.assignment.parts.iter();
-    let nodes = nodes.map(|(id, part)| (id.clone(), part.nodes));
+    let nodes = nodes.map(|(id, part)| (id.clone(), part.nodes.len()));
     Update {
         is_frozen: templates.is_frozen(),
         is_going_back: matches!(

@@ -138,7 +138,7 @@ impl<'a> View<'a> {
     fn nodes_in(&self, scope: Scope<'_>) -> usize {
         let parts = self.observed.assignment.parts.iter();
         let parts = parts.filter(|(id, _)| scope.has(id.pool.as_deref()));
-        parts.map(|(_, part)| part.nodes).sum()
+        parts.map(|(_, part)| part.nodes.len()).sum()
     }
 
     pub(super) fn budget(&self) -> usize {
@@ -265,7 +265,7 @@ impl<'a> View<'a> {
     pub(super) fn is_stable_done(&self, soak: SignedDuration) -> bool {
         let stable = self.observed.assignment.parts.iter();
         let stable = stable.filter(|(id, _)| id.stage == Stage::Stable);
-        let wanted: usize = stable.map(|(_, part)| part.nodes).sum();
+        let wanted: usize = stable.map(|(_, part)| part.nodes.len()).sum();
         let pods = self.pods.iter().filter(|one| one.stage == Stage::Stable);
         let alive: Vec<_> = pods.filter(|one| !self.is_dead(one.node)).collect();
         let dead = self.dead.iter().filter(|(_, id)| id.stage == Stage::Stable);
@@ -301,7 +301,7 @@ impl<'a> View<'a> {
         let parts = self.observed.assignment.parts.iter();
         let parts = parts.filter(|(id, _)| id.stage == Stage::Stable);
         let parts = parts.filter(|(id, _)| scope.has(id.pool.as_deref()));
-        let wanted: usize = parts.map(|(_, part)| part.nodes).sum();
+        let wanted: usize = parts.map(|(_, part)| part.nodes.len()).sum();
         let stable = || self.pods_in(scope).filter(|one| one.stage == Stage::Stable);
         let available = stable().filter(|one| {
             let since = one.attached_since();

@@ -1,5 +1,7 @@
 //! Collects the issues of a SchedExt from its plan, failed writes, refused pods and pods' states.
 
+use std::collections::BTreeSet;
+
 use schedkit_core::sanitize;
 use sked_api::Reason;
 
@@ -10,6 +12,7 @@ use crate::observed::{FailedCreate, Observed};
 use crate::part::{parts, uid};
 use crate::placed_pods::PlacedPod;
 use crate::plan::{Outcome, Plan};
+use crate::preflight::Preflight;
 
 /// Lost and excluded nodes are not among them: they are no failures.
 pub(super) fn issues(
@@ -47,7 +50,27 @@ pub(super) fn issues(
         .chain(violations)
         .chain(unenforced)
         .chain(pods)
+        .chain(preflight(observed, placed))
         .collect()
+}
+
+/// What is wrong with the images themselves, and with the nodes that have no pod yet.
+fn preflight(observed: &Observed, placed: &[PlacedPod<'_>]) -> Vec<Issue> {
+    let preflight = Preflight::new(observed);
+    let cannot_start = preflight.images_that_cannot_start().into_iter();
+    let cannot_start = cannot_start.map(|why| Issue::overall(Reason::NoEntrypoint, why));
+    let has_pod: BTreeSet<_> = placed
+        .iter()
+        .filter_map(|one| one.pod.node.as_ref())
+        .collect();
+    let unfit = preflight
+        .of_nodes()
+        .filter(|(node, _)| !has_pod.contains(node));
+    let unfit = unfit.map(|(node, unfit)| Issue {
+        node: Some(node.clone()),
+        ..Issue::overall(unfit.reason(), unfit.to_string())
+    });
+    cannot_start.chain(unfit).collect()
 }
 
 fn unenforced(policies: &[&str]) -> Option<Issue> {

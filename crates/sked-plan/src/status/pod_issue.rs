@@ -14,7 +14,7 @@ use crate::placed_pods::PlacedPod;
 /// A benign exit (a hotplug, an unregistration) is an issue only after this many restarts.
 const BENIGN_RESTARTS: i32 = 3;
 
-/// What a kernel lacks, or that it is older than the image's minimum, is appended to a failure, or is
+/// What a kernel lacks, or that the image does not fit the node, is appended to a failure, or is
 /// an issue of its own while nothing has failed. A kernel without sched_ext excludes the node and is
 /// reported there.
 pub(super) fn issue(placed: &PlacedPod<'_>, now: Timestamp) -> Option<Issue> {
@@ -36,18 +36,18 @@ pub(super) fn issue(placed: &PlacedPod<'_>, now: Timestamp) -> Option<Issue> {
     }
 }
 
-/// What speaks against this kernel, whatever happens.
+/// What speaks against this node, whatever happens.
 fn likely_cause(placed: &PlacedPod<'_>) -> Option<(Reason, String)> {
     if let Some(gaps) = placed.kernel_gaps {
         let gaps = sanitize::brief(gaps);
         let message = format!("no scheduler can be loaded into its kernel: {gaps}");
         return Some((Reason::KernelIncomplete, message));
     }
-    let too_old = placed.too_old.as_ref()?;
-    Some((Reason::KernelTooOld, too_old.to_string()))
+    let unfit = placed.unfit.as_ref()?;
+    Some((unfit.reason(), unfit.to_string()))
 }
 
-/// The same without the minimum kernel.
+/// The same without what speaks against the node.
 pub(super) fn failure(placed: &PlacedPod<'_>, now: Timestamp) -> Option<Issue> {
     let pod = placed.pod;
     let issue = |reason, message, since| Issue {

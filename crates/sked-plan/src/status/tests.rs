@@ -1,6 +1,7 @@
 //! Conditions, counts and problems, case by case.
 
 mod kernels;
+mod preflight;
 
 use std::sync::Arc;
 
@@ -81,7 +82,8 @@ fn no_nodes_is_reported_at_once_whatever_the_controller_has_processed() {
         .parts
         .get_mut(&PartId::stable(None))
         .unwrap()
-        .nodes = 0;
+        .nodes
+        .clear();
     let status = status_of(&observed);
     assert_eq!(
         values(&status)[..2],

@@ -64,7 +64,7 @@ impl Cluster {
             pods: fleet.pods.iter().filter(|pod| ours(pod)).cloned().collect(),
             assignment: claims.assignments.get(&uid).cloned().unwrap_or_default(),
             kernels: BTreeMap::new(),
-            min_kernels: BTreeMap::new(),
+            facts: BTreeMap::new(),
             owner_labels: BTreeMap::new(),
             unreachable: BTreeMap::new(),
             unenforced_policies: Vec::new(),

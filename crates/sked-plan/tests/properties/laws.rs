@@ -75,7 +75,7 @@ proptest! {
         }
         for schedext in &cluster.schedexts {
             let assignment = &claims.assignments[&Uid(schedext.metadata.uid.clone().unwrap())];
-            let has: usize = assignment.parts.values().map(|part| part.nodes).sum();
+            let has: usize = assignment.parts.values().map(|part| part.nodes.len()).sum();
             let asked = counted.get(schedext.metadata.name.as_ref().unwrap()).copied();
             prop_assert_eq!(has + assignment.lost.count, asked.unwrap_or_default());
         }

@@ -61,7 +61,7 @@ fn large_clusters_have_one_owner_for_each_node() {
         let claimed = begun.elapsed();
         assert_eq!(check_claims(&fleet, &claims), vec![]);
         let has = |assignment: &Arc<sked_plan::assignment::Assignment>| -> usize {
-            assignment.parts.values().map(|part| part.nodes).sum()
+            assignment.parts.values().map(|part| part.nodes.len()).sum()
         };
         assert_eq!(claims.assignments.values().map(has).sum::<usize>(), nodes);
         assert_eq!(claims.writes.len(), nodes);

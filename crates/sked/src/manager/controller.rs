@@ -15,7 +15,7 @@ use tracing::Instrument;
 
 use crate::error_chain::chain;
 use crate::manager::apply::{Applier, ApplyError};
-use crate::manager::images::MinKernels;
+use crate::manager::images::KnownImages;
 use crate::manager::metric_counts;
 use crate::manager::metrics::{Metrics, ReconcileResult};
 use crate::manager::observe::{Observation, Sources, observe};
@@ -34,7 +34,7 @@ pub(crate) struct Controller {
     pub(crate) stores: Arc<Stores>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) assignments: watch::Receiver<Arc<Assignments>>,
-    pub(crate) min_kernels: Arc<MinKernels>,
+    pub(crate) known_images: Arc<KnownImages>,
     pub(crate) unenforced: Arc<Unenforced>,
     pub(crate) port_holders: Arc<PortHolders>,
     pub(crate) verifying: Verifying,
@@ -204,7 +204,7 @@ impl Controller {
         let sources = Sources {
             stores: &self.stores,
             assignments: &assignments,
-            min_kernels: &self.min_kernels,
+            known_images: &self.known_images,
             unenforced: &self.unenforced,
             port_holders: &self.port_holders,
             futile: self.applier.futile(),

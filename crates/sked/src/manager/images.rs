@@ -1,31 +1,29 @@
-//! Reads the minimum kernel of images from their registries, without credentials, and only with
-//! `--read-images`: the manager then connects to the hosts that SchedExts name, and to hosts that those
-//! registries redirect to, as far as `--registries` allows.
+//! Reads what images say about themselves from their registries, without credentials, and only with
+//! `--read-images` and without a trust policy, whose verifier reads the same of what it accepts. The
+//! manager connects to the hosts that SchedExts name, and to hosts that those registries redirect to, as
+//! far as `--registries` allows.
 //!
 //! ```text
-//! SchedExts ─▶ named images ─due▶ registry ─▶ MinKernels ─changed▶ queue: the SchedExts that name it
+//! SchedExts ─▶ named images ─due▶ registry ─▶ KnownImages ─changed▶ queue: the SchedExts that name it
 //! ```
 //!
-//! Nothing follows from an image that cannot be read; what was read of it before stays valid. Of an
-//! image for several platforms the one for the manager's platform counts for all.
+//! Nothing follows from an image that cannot be read; what was read of it before stays valid.
 //!
 //! Images are read one after the other, each with a timeout and a client of its own, so that the
 //! memory for one response is needed once. Images that failed before come last, so that an
 //! unreachable registry does not delay other images.
 
-mod min_kernels;
+mod facts;
+mod known_images;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use schedkit_core::ImageRef;
-use schedkit_host::preflight::MinKernel;
-use schedkit_image::info::info;
-use schedkit_image::registry::{Credentials, Platform};
+use schedkit_image::registry::Credentials;
 use sked_api::SchedExt;
-use sked_plan::part::parts;
-use sked_plan::verification::runnable;
+use sked_plan::verification::images;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -33,12 +31,12 @@ use crate::error_chain::chain;
 use crate::manager::queue::Queue;
 use crate::manager::registries::Registries;
 use crate::manager::stores::{Stored, Stores};
-use crate::manager::verification::Verifying;
 use crate::stop::Stop;
 
-use min_kernels::{ImageInfo, NextRead};
+use known_images::{ImageInfo, NextRead};
 
-pub(crate) use min_kernels::MinKernels;
+pub(crate) use facts::read_facts;
+pub(crate) use known_images::KnownImages;
 
 /// For one image.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -50,11 +48,9 @@ struct Timeout(Duration);
 /// Reads the images that SchedExts name.
 pub(crate) struct ImageReader {
     pub(crate) registries: Registries,
-    /// With a trust policy what runs is read, by its digest, instead of what the spec names.
-    pub(crate) verifying: Verifying,
     pub(crate) stores: Arc<Stores>,
     pub(crate) queue: Arc<Queue>,
-    pub(crate) min_kernels: Arc<MinKernels>,
+    pub(crate) known: Arc<KnownImages>,
     /// Notified when a SchedExt may name another image.
     pub(crate) changed: Arc<Notify>,
 }
@@ -72,8 +68,8 @@ impl ImageReader {
         loop {
             let changed = self.changed.notified();
             let named = self.named();
-            self.min_kernels.keep_only(&named);
-            match self.min_kernels.next(&named, Instant::now()) {
+            self.known.keep_only(&named);
+            match self.known.next(&named, Instant::now()) {
                 NextRead::Now(image) => self.read(image).await,
                 NextRead::At(due) => {
                     let _ = tokio::time::timeout_at(due, changed).await;
@@ -86,18 +82,8 @@ impl ImageReader {
     fn named(&self) -> HashSet<String> {
         let all = self.stores.schedexts.all();
         let schedexts = all.iter().filter_map(|seen| seen.schedext());
-        schedexts
-            .flat_map(|schedext| self.images(schedext))
-            .collect()
-    }
-
-    /// What the nodes run of a SchedExt, or will.
-    fn images(&self, schedext: &SchedExt) -> Vec<String> {
-        let images = |of: &SchedExt| parts(of).map(|part| part.sched().to_owned()).collect();
-        match self.verifying.is_on(schedext) {
-            true => runnable(schedext).as_ref().map(images).unwrap_or_default(),
-            false => images(schedext),
-        }
+        let named = schedexts.flat_map(|schedext| images(schedext));
+        named.map(str::to_owned).collect()
     }
 
     /// Only the first of several failures in a row is logged.
@@ -106,17 +92,17 @@ impl ImageReader {
         let info = match read.unwrap_or_else(|_| Err(Timeout(TIMEOUT).into())) {
             Ok(info) => Some(info),
             Err(error) => {
-                if !self.min_kernels.has_failed(&image) {
+                if !self.known.has_failed(&image) {
                     tracing::info!(
                         image,
-                        "the image cannot be read, so its minimum kernel is unknown: {}",
+                        "the image cannot be read, so its minimum kernel and its platforms are unknown: {}",
                         chain(&*error)
                     );
                 }
                 None
             }
         };
-        if self.min_kernels.record(&image, info, Instant::now()) {
+        if self.known.record(&image, info, Instant::now()) {
             self.queue_users_of(&image);
         }
     }
@@ -128,28 +114,15 @@ impl ImageReader {
         let parsed: ImageRef = image.parse()?;
         self.registries.check(&parsed)?;
         let registry = self.registries.client(Credentials::none());
-        let info = info(&registry, &parsed, &Platform::this_machine()).await?;
-        let label = info.labels.kernel_min_version.unwrap_or_default();
-        let min_kernel = match MinKernel::parse(&label) {
-            MinKernel::Release(release) => Some(release),
-            MinKernel::Unspecified => None,
-            MinKernel::Malformed(text) => {
-                tracing::info!(image, "the minimum kernel {text:?} is no kernel release");
-                None
-            }
-        };
         Ok(ImageInfo {
-            min_kernel,
+            facts: read_facts(&registry, &parsed).await?,
             is_immutable: parsed.digest().is_some(),
         })
     }
 
     fn queue_users_of(&self, image: &str) {
         for seen in self.stores.schedexts.all() {
-            let names = |schedext: &Arc<SchedExt>| {
-                let images = self.images(schedext);
-                images.iter().any(|one| one == image)
-            };
+            let names = |schedext: &Arc<SchedExt>| images(schedext).contains(image);
             if seen.schedext().is_some_and(names) {
                 self.queue.now(&seen.key());
             }

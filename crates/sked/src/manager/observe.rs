@@ -1,24 +1,25 @@
 //! Builds the planner's input from the stores. It reads the clock, so that the planner need not.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use schedkit_core::KernelRelease;
 use sked_api::{SchedExt, label};
-use sked_plan::assignment::Assignments;
+use sked_plan::assignment::{Assignment, Assignments};
 use sked_plan::debounce::NodeView;
 use sked_plan::eligibility::{Eligibility, eligibility};
+use sked_plan::image_facts::ImageFacts;
 use sked_plan::kernel_state::{KernelState, UnknownReason, kernel_state};
 use sked_plan::learned_names::LearnedNames;
 use sked_plan::observed::{FailedCreate, UnreadableSchedExt};
 use sked_plan::part::{parts, uid};
 use sked_plan::rollout::{are_claims_current, last_good};
-use sked_plan::verification::{runnable, what_runs};
+use sked_plan::verification::{images, runnable, what_runs};
 use sked_plan::{Fleet, LiveDaemonSet, LivePod, Node, NodeName, ObjectKey, Observed};
 
 use crate::manager::futile_replaces::FutileReplaces;
-use crate::manager::images::MinKernels;
+use crate::manager::images::KnownImages;
 use crate::manager::ownership::{is_controlled, is_ours};
 use crate::manager::policies::Unenforced;
 use crate::manager::port_holders::PortHolders;
@@ -43,7 +44,7 @@ pub(crate) enum Observation {
 pub(crate) struct Sources<'a> {
     pub(crate) stores: &'a Stores,
     pub(crate) assignments: &'a Assignments,
-    pub(crate) min_kernels: &'a MinKernels,
+    pub(crate) known_images: &'a KnownImages,
     pub(crate) unenforced: &'a Unenforced,
     pub(crate) port_holders: &'a PortHolders,
     pub(crate) futile: &'a FutileReplaces,
@@ -54,7 +55,7 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
     let Sources {
         stores,
         assignments,
-        min_kernels,
+        known_images,
         unenforced,
         port_holders,
         futile,
@@ -95,14 +96,18 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
         .collect();
     pods.retain(|pod| is_ours(stores, pod));
     let kernels = by_node(&pods, |node| Some(kernel_of(stores, node)));
-    let min_kernels = min_kernels.of(&schedext);
+    let facts = facts(verifying, known_images, &schedext);
+    let nodes = nodes(&pods, &assignment, &facts);
     Observation::Complete(Box::new(Observed {
-        releases: match min_kernels.is_empty() {
-            true => BTreeMap::new(),
-            false => releases(stores, &kernels),
+        releases: match facts.values().any(|one| one.min_kernel.is_some()) {
+            true => releases(
+                stores,
+                &values(&nodes, |node| Some(kernel_of(stores, node))),
+            ),
+            false => BTreeMap::new(),
         },
-        min_kernels,
-        architectures: by_node(&pods, |node| label_of(stores, node, ARCHITECTURE)),
+        architectures: values(&nodes, |node| label_of(stores, node, ARCHITECTURE)),
+        facts,
         owner_labels: by_node(&pods, |node| label_of(stores, node, label::OWNER)),
         unreachable: unreachable(stores, &daemonsets, &pods),
         unenforced_policies: unenforced.get(),
@@ -122,13 +127,52 @@ pub(crate) fn observe(sources: &Sources<'_>, key: &ObjectKey) -> Observation {
     }))
 }
 
+/// What is known of the images that it runs or will.
+fn facts(
+    verifying: &Verifying,
+    known_images: &KnownImages,
+    schedext: &SchedExt,
+) -> BTreeMap<String, Arc<ImageFacts>> {
+    let good = last_good(schedext);
+    let images = images(schedext)
+        .into_iter()
+        .chain(good.iter().flat_map(images));
+    let known = images.filter_map(|image| {
+        let facts = verifying
+            .facts(image)
+            .or_else(|| known_images.facts(image))?;
+        Some((image.to_owned(), facts))
+    });
+    known.collect()
+}
+
+/// The nodes of these pods, and all that it has if anything is to be compared with them.
+fn nodes<'a>(
+    pods: &'a [Arc<LivePod>],
+    assignment: &'a Assignment,
+    facts: &BTreeMap<String, Arc<ImageFacts>>,
+) -> BTreeSet<&'a NodeName> {
+    let with_pods = pods.iter().filter_map(|pod| pod.node.as_ref());
+    let parts = assignment.parts.values().filter(|_| !facts.is_empty());
+    let assigned = parts.flat_map(|part| &part.nodes);
+    with_pods.chain(assigned).collect()
+}
+
 /// A value for each node that has one of these pods.
 fn by_node<T>(
     pods: &[Arc<LivePod>],
     value: impl Fn(&NodeName) -> Option<T>,
 ) -> BTreeMap<NodeName, T> {
-    let nodes = pods.iter().filter_map(|pod| pod.node.as_ref());
-    nodes
+    let nodes: BTreeSet<_> = pods.iter().filter_map(|pod| pod.node.as_ref()).collect();
+    values(&nodes, value)
+}
+
+fn values<T>(
+    nodes: &BTreeSet<&NodeName>,
+    value: impl Fn(&NodeName) -> Option<T>,
+) -> BTreeMap<NodeName, T> {
+    let values = nodes.iter().copied();
+    values
         .filter_map(|node| Some((node.clone(), value(node)?)))
         .collect()
 }

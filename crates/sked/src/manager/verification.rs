@@ -23,6 +23,7 @@ mod verifier;
 use std::sync::Arc;
 
 use sked_api::SchedExt;
+use sked_plan::image_facts::ImageFacts;
 use sked_plan::verification::{Verification, was_on};
 
 pub(crate) use verifier::{Settings, Verifier};
@@ -53,6 +54,14 @@ impl Verifying {
             Self::AsRecorded if !was_on(asked) => Verification::Off,
             Self::AsRecorded => Verification::Recorded(Arc::clone(asked)),
             Self::By(verifier) => Verification::On(Box::new(verifier.known(asked))),
+        }
+    }
+
+    /// What an image says about itself, if the verifier has read it.
+    pub(crate) fn facts(&self, image: &str) -> Option<Arc<ImageFacts>> {
+        match self {
+            Self::Off | Self::AsRecorded => None,
+            Self::By(verifier) => verifier.facts(image),
         }
     }
 

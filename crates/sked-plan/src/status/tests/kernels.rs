@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::eligibility::ExclusionReason;
+use crate::image_facts::ImageFacts;
 use crate::kernel_state::{KernelState, UnknownReason};
 use crate::live_pod::Gate;
 
@@ -15,6 +16,15 @@ fn two_nodes(kernels: [KernelState; 2]) -> Observed {
         observed.kernels.insert(node.into(), kernel);
     }
     observed
+}
+
+/// An image that asks for that kernel.
+fn asks_for(min_kernel: &str) -> Arc<ImageFacts> {
+    Arc::new(ImageFacts {
+        min_kernel: Some(min_kernel.parse().unwrap()),
+        architectures: Vec::new(),
+        has_entrypoint: true,
+    })
 }
 
 fn enabled(ops: &str) -> KernelState {
@@ -283,7 +293,8 @@ fn excluded_nodes_are_listed_with_the_reason() {
         .parts
         .get_mut(&PartId::stable(None))
         .unwrap()
-        .nodes = 0;
+        .nodes
+        .clear();
     assert_eq!(
         values(&status_of(&observed))[0],
         "Ready=False/ForeignScheduler"
@@ -312,9 +323,7 @@ fn a_kernel_older_than_the_minimum_is_reported_until_it_runs_the_scheduler() {
         ("6.14", &["node2 KernelTooOld"]),
         ("7.0", &["node1 KernelTooOld", "node2 KernelTooOld"]),
     ] {
-        observed
-            .min_kernels
-            .insert(image.clone(), min_kernel.parse().unwrap());
+        observed.facts.insert(image.clone(), asks_for(min_kernel));
         let status = status_of(&observed);
         assert_eq!(problems_of(&status), problems, "{min_kernel}");
         assert_eq!(values(&status), values(&before), "nothing has failed yet");
@@ -327,7 +336,7 @@ fn a_kernel_older_than_the_minimum_is_reported_until_it_runs_the_scheduler() {
     );
 
     // A failure keeps its reason, and the minimum kernel is appended to its message.
-    observed.min_kernels.insert(image, "6.14".parse().unwrap());
+    observed.facts.insert(image, asks_for("6.14"));
     observed.now = Timestamp::from_second(1200).unwrap();
     let status = status_of(&observed);
     assert_eq!(

@@ -158,7 +158,7 @@ impl Planner {
                 unenforced_policies: Vec::new(),
                 port_holders: BTreeMap::new(),
                 kernel_gaps: BTreeMap::new(),
-                min_kernels: BTreeMap::new(),
+                facts: BTreeMap::new(),
                 releases: BTreeMap::new(),
                 verification: Default::default(),
                 futile: BTreeMap::new(),

@@ -1,9 +1,11 @@
 //! What is known of images, who asks about them, and which one to look at next. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sked_plan::ObjectKey;
+use sked_plan::image_facts::ImageFacts;
 use sked_plan::verification::{Verdict, is_pinned};
 use tokio::time::Instant;
 
@@ -28,6 +30,8 @@ const MAX_UNWANTED: usize = 256;
 pub(super) struct Table {
     wanted: HashMap<ObjectKey, Wanted>,
     known: HashMap<Question, Known>,
+    /// What images say about themselves, by their digests: as long as their verdicts are kept.
+    facts: HashMap<String, Arc<ImageFacts>>,
     /// The hosts whose last answer took long.
     slow: HashSet<String>,
     /// When each namespace had its last turn.
@@ -184,6 +188,8 @@ impl Table {
         for (_, one) in unwanted.into_iter().take(surplus) {
             self.known.remove(&one);
         }
+        let known: HashSet<&String> = self.known.keys().map(|one| &one.reference).collect();
+        self.facts.retain(|one, _| known.contains(one));
     }
 
     fn lane(&self, question: &Question) -> Lane {
@@ -309,6 +315,20 @@ impl Table {
             let waits = is_news || wanted.refresh.is_some();
             waits && wanted.questions.contains_key(question)
         });
+        users.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// What an image says about itself, by its digest.
+    pub(super) fn facts(&self, pinned: &str) -> Option<Arc<ImageFacts>> {
+        self.facts.get(pinned).cloned()
+    }
+
+    /// Records that. Returns who asks about the digest: who asks by a tag hears of its verdict.
+    pub(super) fn learn(&mut self, pinned: &str, facts: Arc<ImageFacts>) -> Vec<ObjectKey> {
+        self.facts.insert(pinned.to_owned(), facts);
+        let users = self.wanted.iter();
+        let users =
+            users.filter(|(_, wanted)| wanted.questions.keys().any(|one| one.reference == pinned));
         users.map(|(key, _)| key.clone()).collect()
     }
 

@@ -10,9 +10,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::Client;
 use schedkit_core::ImageRef;
-use schedkit_image::registry::Credentials;
+use schedkit_image::registry::{Credentials, Registry};
 use schedkit_image::trust::Policy;
 use sked_api::SchedExt;
+use sked_plan::image_facts::ImageFacts;
 use sked_plan::rollout::requests::{has_refused_refresh, pending_refresh};
 use sked_plan::verification::{Known, PolicyState, Verdict, images, references};
 use sked_plan::{ObjectKey, part};
@@ -26,6 +27,7 @@ use super::question::{PullSecrets, Question};
 use super::read;
 use super::table::{Lane, Look, Next, Table};
 use crate::error_chain::chain;
+use crate::manager::images::read_facts;
 use crate::manager::metrics::Metrics;
 use crate::manager::queue::Queue;
 use crate::manager::registries::Registries;
@@ -38,6 +40,8 @@ const POLL: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// For one image of a registry that has.
 const FAILING_TIMEOUT: Duration = Duration::from_secs(60);
+/// For what an accepted image says about itself, which nothing waits for.
+const FACTS_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Settings {
     pub(crate) policy: PathBuf,
@@ -166,6 +170,11 @@ impl Verifier {
         }
     }
 
+    /// What an accepted image says about itself, by its digest.
+    pub(crate) fn facts(&self, pinned: &str) -> Option<Arc<ImageFacts>> {
+        self.state().table.facts(pinned)
+    }
+
     fn wish(&self, asked: &SchedExt) -> Wish {
         let status = asked.status.as_ref();
         let handled = status.and_then(|status| status.handled_request.as_deref());
@@ -271,17 +280,10 @@ impl Verifier {
             Lane::Ordinary => TIMEOUT,
             Lane::Failing => FAILING_TIMEOUT,
         };
-        let found = timeout(limit, self.ask(policy, question)).await;
-        found.unwrap_or_else(|_| {
-            let seconds = limit.as_secs();
-            let reference = &question.reference;
-            Verdict::Trouble(format!(
-                "cannot tell whether {reference} is signed: its registry took more than {seconds} s"
-            ))
-        })
+        self.ask(policy, question, limit).await
     }
 
-    async fn ask(&self, policy: &Policy, question: &Question) -> Verdict {
+    async fn ask(&self, policy: &Policy, question: &Question, limit: Duration) -> Verdict {
         let reference = &question.reference;
         let image: ImageRef = match reference.parse() {
             Ok(image) => image,
@@ -303,7 +305,27 @@ impl Verifier {
             }
         };
         let client = Bounded::new(registries.client(credentials));
-        let pinned = match read::digest_of(&client, &image).await {
+        let judging = timeout(limit, self.judge(policy, &client, question, &image));
+        let Ok(verdict) = judging.await else {
+            let seconds = limit.as_secs();
+            return Verdict::Trouble(format!(
+                "cannot tell whether {reference} is signed: its registry took more than {seconds} s"
+            ));
+        };
+        if let Verdict::Accepted { resolved, .. } = &verdict {
+            self.learn(&client, resolved).await;
+        }
+        verdict
+    }
+
+    async fn judge(
+        &self,
+        policy: &Policy,
+        client: &impl Registry,
+        question: &Question,
+        image: &ImageRef,
+    ) -> Verdict {
+        let pinned = match read::digest_of(client, image).await {
             Ok(pinned) => pinned,
             Err(error) => return Verdict::Trouble(chain(&error)),
         };
@@ -315,7 +337,24 @@ impl Verifier {
             .accepted(&same, &fingerprint, Instant::now());
         match known {
             Some(verdict) => verdict,
-            None => read::judge(&client, policy, &pinned, Timestamp::now()).await,
+            None => read::judge(client, policy, &pinned, Timestamp::now()).await,
+        }
+    }
+
+    /// The verdict stands whether or not they can be read.
+    async fn learn(&self, client: &impl Registry, pinned: &str) {
+        let (None, Ok(image)) = (self.facts(pinned), pinned.parse()) else {
+            return;
+        };
+        match timeout(FACTS_TIMEOUT, read_facts(client, &image)).await {
+            Ok(Ok(facts)) => {
+                let users = self.state().table.learn(pinned, Arc::new(facts));
+                users.iter().for_each(|key| self.queue.now(key));
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(image = pinned, "cannot be described: {}", chain(&error));
+            }
+            Err(_) => tracing::debug!(image = pinned, "cannot be described: its registry is slow"),
         }
     }
 

@@ -323,3 +323,18 @@ fn an_answer_serves_only_those_who_ask_with_the_same_secrets() {
     // A digest that this list of secrets has not read is asked about, too.
     assert!(matches!(next(&mut table, now), Next::Now(next) if others.contains(&next)));
 }
+
+#[test]
+fn what_an_image_says_is_kept_as_long_as_its_verdict() {
+    let (mut table, now) = (Table::default(), Instant::now());
+    let image = |at: usize| format!("r.example/x@sha256:{at:064x}");
+    table.want(&key("a"), set(&[&image(0)]), None, now);
+    for at in 0..=MAX_UNWANTED + 1 {
+        let users = table.learn(&image(at), Arc::default());
+        assert_eq!(users, Vec::from_iter((at == 0).then(|| key("a"))));
+        table.record(&question(&image(at)), accepted(), &self::at(now), None);
+    }
+    table.retain(|_| true);
+    assert_eq!(table.facts.len(), 1 + MAX_UNWANTED);
+    assert!(table.facts(&image(0)).is_some(), "somebody asks about it");
+}

@@ -1,6 +1,7 @@
 //! The verifier against a registry on the loopback, with images that a key signs.
 
 mod credentials;
+mod facts;
 mod places;
 
 use std::collections::BTreeMap;

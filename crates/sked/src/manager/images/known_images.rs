@@ -1,12 +1,10 @@
-//! The minimum kernels that are known, and which image to read next. No I/O.
+//! What is known of images, and which one to read next. No I/O.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use schedkit_core::KernelRelease;
-use sked_api::SchedExt;
-use sked_plan::part::parts;
+use sked_plan::image_facts::ImageFacts;
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
@@ -16,14 +14,14 @@ const READ_AGAIN: Duration = Duration::from_secs(6 * 3600);
 /// Up to a bit less than three hours.
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(10), Duration::from_secs(10 << 10));
 
-/// The minimum kernel of each image, as far as it is known.
+/// What is known of each image, without a trust policy.
 #[derive(Debug, Default)]
-pub(crate) struct MinKernels(Mutex<HashMap<String, Known>>);
+pub(crate) struct KnownImages(Mutex<HashMap<String, Known>>);
 
 #[derive(Clone, Debug)]
 struct Known {
-    /// `None` if the image was not read, or has no minimum kernel.
-    min_kernel: Option<KernelRelease>,
+    /// `None` if the image was not read.
+    facts: Option<Arc<ImageFacts>>,
     /// When to read it again; `None` for an image that cannot change.
     due: Option<Instant>,
     backoff: Backoff,
@@ -32,7 +30,7 @@ struct Known {
 /// What was read of an image.
 #[derive(Debug)]
 pub(super) struct ImageInfo {
-    pub(super) min_kernel: Option<KernelRelease>,
+    pub(super) facts: ImageFacts,
     /// The image is named by its digest, so it never changes.
     pub(super) is_immutable: bool,
 }
@@ -47,14 +45,9 @@ pub(super) enum NextRead {
     OnChange,
 }
 
-impl MinKernels {
-    /// Of the images that a SchedExt names.
-    pub(crate) fn of(&self, schedext: &SchedExt) -> BTreeMap<String, KernelRelease> {
-        let known = self.known();
-        let named = parts(schedext).map(|part| part.sched());
-        named
-            .filter_map(|image| Some((image.to_owned(), known.get(image)?.min_kernel.clone()?)))
-            .collect()
+impl KnownImages {
+    pub(crate) fn facts(&self, image: &str) -> Option<Arc<ImageFacts>> {
+        self.known().get(image)?.facts.clone()
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<String, Known>> {
@@ -83,27 +76,27 @@ impl MinKernels {
         }
     }
 
-    /// Records the result of a read, `None` for a failure. Returns whether the minimum kernel changed.
+    /// Records the result of a read, `None` for a failure. Returns whether what is known changed.
     pub(super) fn record(&self, image: &str, info: Option<ImageInfo>, now: Instant) -> bool {
         let mut all = self.known();
         let before = all.get(image);
-        let min_kernel = before.and_then(|before| before.min_kernel.clone());
+        let facts = before.and_then(|before| before.facts.clone());
         let known = match info {
             Some(info) => Known {
-                min_kernel: info.min_kernel,
+                facts: Some(Arc::new(info.facts)),
                 due: (!info.is_immutable).then(|| now + READ_AGAIN),
                 backoff: BACKOFF,
             },
             None => {
                 let mut backoff = before.map_or(BACKOFF, |before| before.backoff);
                 Known {
-                    min_kernel: min_kernel.clone(),
+                    facts: facts.clone(),
                     due: Some(now + backoff.failed()),
                     backoff,
                 }
             }
         };
-        let changed = known.min_kernel != min_kernel;
+        let changed = known.facts != facts;
         all.insert(image.to_owned(), known);
         changed
     }
