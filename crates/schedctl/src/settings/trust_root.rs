@@ -102,13 +102,18 @@ impl TrustRootSettings {
         );
         let is_raised = machines_max_age
             .is_some_and(|machines| max_age.value.is_none_or(|value| value > machines));
+        let TrustRootTable {
+            mirror, tuf_root, ..
+        } = table;
         let in_file = |is_set: bool| match is_set {
             true => from_file(),
             false => Origin::Default,
         };
+        let mirrors_origin = in_file(mirror.is_some());
+        let roots_origin = in_file(tuf_root.is_some());
         Self {
-            mirror: Setting::new(table.mirror.clone(), in_file(table.mirror.is_some())),
-            tuf_root: Setting::new(table.tuf_root.clone(), in_file(table.tuf_root.is_some())),
+            mirror: Setting::new(mirror, mirrors_origin),
+            tuf_root: Setting::new(tuf_root, roots_origin),
             max_age: match is_raised {
                 true => Setting::new(machines_max_age, Origin::File(MACHINE_FILE.into())),
                 false => max_age,

@@ -123,8 +123,9 @@ fn components_of_verified_give_the_manager_logins() {
     let _cluster = any();
     let folder = tempfile::tempdir().unwrap();
     let config = testkit::program::tree().join("config");
-    let copied = Command::new("cp").arg("-r").arg(config).arg(folder.path());
-    assert!(copied.status().unwrap().success());
+    let mut copy = Command::new("cp");
+    let copied = copy.arg("-r").arg(config).arg(folder.path()).status();
+    assert!(copied.unwrap().success());
     let overlay = folder.path().join("mine");
     std::fs::create_dir(&overlay).unwrap();
     let verified = folder.path().join("config/verified");
