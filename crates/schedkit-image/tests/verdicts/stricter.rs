@@ -50,7 +50,7 @@ async fn keys_that_the_library_does_not_support() {
     let spec = CertificateSpec::default();
     let large = sigstore.bundle_by(&SigningKey::p521(), &our_statement(), &spec);
     let outcome = refusal(&sigstore, &large).await;
-    assert!(matches!(outcome, Refusal::WrongSignature(_)), "{outcome:?}");
+    assert!(matches!(outcome, Refusal::Certificate(_)), "{outcome:?}");
 }
 
 #[tokio::test]

@@ -148,6 +148,22 @@ mod tests {
         async fn referrers(&self, _: &PinnedRef) -> Result<Vec<Descriptor>, RegistryError> {
             Ok(Vec::new())
         }
+
+        fn places(&self, _: &Repository) -> usize {
+            1
+        }
+
+        async fn referrers_at(
+            &self,
+            image: &PinnedRef,
+            _: usize,
+        ) -> Result<Vec<Descriptor>, RegistryError> {
+            self.referrers(image).await
+        }
+
+        async fn document_at(&self, image: &ImageRef, _: usize) -> Result<Document, RegistryError> {
+            self.document(image).await
+        }
     }
 
     fn digest() -> Digest {
