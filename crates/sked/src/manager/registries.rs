@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use schedkit_core::{ImageRef, RegistryHost};
-use schedkit_image::registry::{Client, ClientConfig, Credentials, Hosts, Reach};
+use schedkit_image::registry::{Client, ClientConfig, Credentials, FileClient, Hosts, Reach};
 use schedkit_image::untrusted;
 
 const MAX_SIZE: usize = 1024 * 1024;
@@ -112,6 +112,14 @@ impl Registries {
             ..ClientConfig::default()
         };
         Client::within(Reach::public_and(named), config)
+    }
+
+    /// For what the administrator names, with the settings of hosts, wherever they are.
+    pub(crate) fn file_client(&self) -> FileClient {
+        FileClient::new(ClientConfig {
+            hosts: self.hosts.clone(),
+            ..ClientConfig::default()
+        })
     }
 
     /// # Errors

@@ -16,6 +16,7 @@ mod bounded;
 mod policy_file;
 mod read;
 mod table;
+mod trust_root;
 mod verifier;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use sked_api::SchedExt;
 use sked_plan::verification::{Verification, was_on};
 
+pub(crate) use trust_root::{TrustRootError, TrustRootSettings};
 pub(crate) use verifier::{Settings, Verifier};
 
 /// Where verdicts come from.

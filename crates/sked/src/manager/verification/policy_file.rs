@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use schedkit_image::trust::Policy;
+use schedkit_image::trust::{Policy, RootSource};
 use schedkit_image::untrusted::Reader;
 use sked_plan::verification::PolicyState;
 
@@ -23,6 +23,8 @@ const TELL_AFTER: u32 = 2;
 
 pub(super) struct PolicyReader {
     path: PathBuf,
+    /// For a policy that names none.
+    root: RootSource,
     policy: Option<Arc<Policy>>,
     seen: Vec<FileStamp>,
     polls: u32,
@@ -43,12 +45,19 @@ impl PolicyReader {
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path,
+            root: RootSource::Embedded,
             policy: None,
             seen: Vec::new(),
             polls: 0,
             failures: 0,
             why: "it was not read yet".to_owned(),
         }
+    }
+
+    /// The next poll reads the policy with this root.
+    pub(super) fn use_root(&mut self, root: RootSource) {
+        self.root = root;
+        self.seen.clear();
     }
 
     /// Reads the policy if it may have changed.
@@ -60,13 +69,14 @@ impl PolicyReader {
             return;
         }
         self.seen = stamps;
-        match Policy::read(&self.path, Reader::User) {
+        match Policy::read_with(&self.path, Reader::User, &self.root) {
             Ok(policy) => {
                 let old = self.policy.as_ref().map(|old| old.fingerprint().clone());
                 if old.as_ref() != Some(policy.fingerprint()) {
                     tracing::info!(policy = %policy.fingerprint(), "the trust policy was read");
-                    self.policy = Some(Arc::new(policy));
                 }
+                // Also if only the age of its root differs.
+                self.policy = Some(Arc::new(policy));
                 self.failures = 0;
             }
             Err(error) => {
