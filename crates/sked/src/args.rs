@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand};
+use schedkit_core::Digest;
+use schedkit_image::trust::Mirror;
 
 use crate::listen::Bind;
 use crate::log::LogFormat;
@@ -22,6 +24,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one, for the whole run")]
 enum Command {
     /// Run the manager, which reconciles the SchedExts of a cluster (default).
     Manager(ManagerArgs),
@@ -32,6 +35,7 @@ enum Command {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one, for the whole run")]
 pub(crate) enum Request {
     Manage(ManagerArgs),
     RunAgent(AgentArgs),
@@ -179,6 +183,9 @@ pub(crate) struct ManagerArgs {
     #[arg(long, num_args = 0..=1, default_value_t = false, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set, requires_if("true", "trust_policy"))]
     pub(crate) enforce_running: bool,
 
+    #[command(flatten)]
+    pub(crate) trust_root: TrustRootArgs,
+
     /// How many SchedExts are reconciled concurrently.
     #[arg(long, value_name = "N", default_value = "16")]
     pub(crate) concurrency: NonZeroUsize,
@@ -188,6 +195,42 @@ pub(crate) struct ManagerArgs {
 
     #[command(flatten)]
     pub(crate) log: LogArgs,
+}
+
+/// For a trust policy that names no trusted root.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct TrustRootArgs {
+    /// How often the trusted root of the Sigstore instance is fetched by TUF, such as `24h` [default:
+    /// never; the one inside sked is used].
+    #[arg(long, value_name = "DURATION", requires = "trust_policy", value_parser = refresh_interval)]
+    pub(crate) trust_root_refresh: Option<Duration>,
+
+    /// A mirror of the TUF repository: a URL with https, or a directory [default:
+    /// https://tuf-repo-cdn.sigstore.dev].
+    #[arg(long, value_name = "URL|DIR", requires = "trust_root_refresh")]
+    pub(crate) trust_root_mirror: Option<Mirror>,
+
+    /// Directory where the fetched trusted root is kept for a restart.
+    #[arg(long, value_name = "DIR", requires = "trust_policy")]
+    pub(crate) trust_root_cache: Option<PathBuf>,
+
+    /// The root of TUF of another Sigstore instance than the public one.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "trust_root_mirror",
+        requires = "trust_root_tuf_sha256"
+    )]
+    pub(crate) trust_root_tuf: Option<PathBuf>,
+
+    /// The SHA-256 of that file, as `sha256:…`.
+    #[arg(long, value_name = "DIGEST", requires = "trust_root_tuf")]
+    pub(crate) trust_root_tuf_sha256: Option<Digest>,
+
+    /// Give no verdicts with a trusted root that was checked longer ago, such as `720h` [default: any
+    /// age].
+    #[arg(long, value_name = "DURATION", requires = "trust_policy", value_parser = root_age)]
+    pub(crate) max_root_age: Option<Duration>,
 }
 
 impl Args {
@@ -211,6 +254,16 @@ fn interval(text: &str) -> Result<Duration, String> {
 fn resolve_interval(text: &str) -> Result<Duration, String> {
     let sensible = Duration::from_secs(60)..=Duration::from_secs(7 * 24 * 3600);
     duration(text, &sensible).ok_or_else(|| "from 1m to 168h, such as 1h".to_owned())
+}
+
+fn refresh_interval(text: &str) -> Result<Duration, String> {
+    let sensible = Duration::from_secs(60)..=Duration::from_secs(30 * 24 * 3600);
+    duration(text, &sensible).ok_or_else(|| "from 1m to 720h, such as 24h".to_owned())
+}
+
+fn root_age(text: &str) -> Result<Duration, String> {
+    let sensible = Duration::from_secs(3600)..=Duration::from_secs(3650 * 24 * 3600);
+    duration(text, &sensible).ok_or_else(|| "from 1h to 87600h, such as 720h".to_owned())
 }
 
 fn duration(text: &str, sensible: &RangeInclusive<Duration>) -> Option<Duration> {
@@ -285,6 +338,39 @@ mod tests {
             let interval = format!("--resolve-interval={wrong}");
             let args = ["sked", "--trust-policy=p", &interval];
             assert!(Args::try_parse_from(args).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_trusted_root_is_for_a_policy() {
+        let digest = format!("sha256:{}", "a".repeat(64));
+        let root = "--trust-root-refresh=24h --trust-root-mirror=/tuf --trust-root-tuf=r.json";
+        let all = format!("sked --trust-policy=p {root} --trust-root-tuf-sha256={digest}");
+        let args = parse(&format!("{all} --trust-root-cache=/c --max-root-age=720h")).trust_root;
+        assert_eq!(args.trust_root_mirror, Some(Mirror::Folder("/tuf".into())));
+        assert_eq!(args.max_root_age, Some(Duration::from_secs(720 * 3600)));
+        for (wrong, missing) in [
+            ("--trust-root-refresh=24h", "--trust-policy"),
+            ("--max-root-age=720h", "--trust-policy"),
+            (
+                "--trust-policy=p --trust-root-mirror=/tuf",
+                "--trust-root-refresh",
+            ),
+            (
+                &format!("--trust-policy=p {root}"),
+                "--trust-root-tuf-sha256",
+            ),
+            ("--trust-policy=p --max-root-age=5m", "such as 720h"),
+            (
+                "--trust-policy=p --trust-root-refresh=24h --trust-root-mirror=http://a.b",
+                "https://",
+            ),
+        ] {
+            let line = format!("sked {wrong}");
+            let error = Args::try_parse_from(line.split(' '))
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(missing), "{wrong}: {error}");
         }
     }
 

@@ -61,7 +61,7 @@ use registries::{Registries, RegistriesError};
 use requeue::Requeue;
 use status_writer::StatusWriter;
 use stores::{Stored, Stores};
-use verification::{Settings, Verifier, Verifying};
+use verification::{Settings, TrustRootError, TrustRootSettings, Verifier, Verifying};
 use watches::Watches;
 
 /// How often everything is processed without a reason.
@@ -77,6 +77,8 @@ pub(crate) enum ManagerError {
     Client(#[from] ClientError),
     #[error(transparent)]
     Registries(#[from] RegistriesError),
+    #[error(transparent)]
+    TrustRoot(#[from] TrustRootError),
     #[error(transparent)]
     Listen(#[from] ListenError),
     #[error(transparent)]
@@ -117,12 +119,13 @@ async fn run(args: ManagerArgs) -> Result<(), ManagerError> {
     let probe_listener = args.health_probe_bind_address.listen()?;
     let metrics_listener = args.metrics_bind_address.listen()?;
     let registries = Registries::new(&args.registries)?;
+    let root = TrustRootSettings::new(&args.trust_root, &registries)?;
     let metrics = Arc::new(Metrics::new());
     let counted = Arc::clone(&metrics);
     let observer = Arc::new(move |request: &FinishedRequest<'_>| counted.request(request));
     let kubeconfig = args.cluster.kubeconfig.as_deref();
     let connection = client::connect_observed(kubeconfig, observer).await?;
-    let shared = Shared::new(connection, metrics, registries, &args);
+    let shared = Shared::new(connection, metrics, (registries, root), &args);
     shared.watch(&args);
     let (stopper, stop) = stop::pair();
     let work = shared.work(&args, stop);
@@ -157,7 +160,7 @@ impl Shared {
     fn new(
         connection: Connection,
         metrics: Arc<Metrics>,
-        registries: Registries,
+        (registries, root): (Registries, TrustRootSettings),
         args: &ManagerArgs,
     ) -> Self {
         let Connection {
@@ -177,7 +180,8 @@ impl Shared {
                 enforces: args.enforce_running,
             };
             let (stores, queue) = (Arc::clone(&stores), Arc::clone(&queue));
-            Arc::new(Verifier::new(settings, stores, queue, Arc::clone(&metrics)))
+            let verifier = Verifier::new(settings, stores, queue, Arc::clone(&metrics));
+            Arc::new(verifier.with_root(root))
         });
         Self {
             client,

@@ -45,6 +45,9 @@ pub enum NoRootError {
         .0.display()
     )]
     NotFetched(PathBuf),
+    /// Whoever refreshes it by itself does so again: why it has failed.
+    #[error("no trusted root was fetched yet: {0}")]
+    NotRefreshed(String),
     #[error(transparent)]
     Unusable(RootStoreError),
     #[error("the trusted root inside this program cannot be used")]

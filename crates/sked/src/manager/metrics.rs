@@ -11,6 +11,7 @@ use std::fmt::Error;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
@@ -138,6 +139,8 @@ pub(crate) struct Metrics {
     verification: Family<OfState, Gauge>,
     policy_readable: Family<OfFile, Gauge>,
     verifications: Family<OfVerdict, Counter>,
+    root_checked: Gauge,
+    root_refreshes: Family<OfVerdict, Counter>,
     /// Only of SchedExts to which something happened.
     happened: Mutex<BTreeMap<ObjectKey, Happened>>,
 }
@@ -253,6 +256,16 @@ impl Metrics {
                 "sked_verification_images",
                 "How often an image was verified, by result",
             ),
+            root_checked: register(
+                &mut registry,
+                "sked_verification_root_checked_timestamp_seconds",
+                "When the trusted root of the policy was last known to be the newest; 0 without one that ages",
+            ),
+            root_refreshes: register(
+                &mut registry,
+                "sked_verification_root_refreshes",
+                "How often the trusted root was fetched, by result",
+            ),
             happened: Mutex::default(),
             registry,
         }
@@ -296,6 +309,20 @@ impl Metrics {
 
     pub(crate) fn image_verified(&self, result: &'static str) {
         self.verifications
+            .get_or_create(&OfVerdict { result })
+            .inc();
+    }
+
+    pub(crate) fn root_checked(&self, at: Timestamp) {
+        self.root_checked.set(at.as_second());
+    }
+
+    pub(crate) fn root_refreshed(&self, succeeded: bool) {
+        let result = match succeeded {
+            true => "success",
+            false => "failure",
+        };
+        self.root_refreshes
             .get_or_create(&OfVerdict { result })
             .inc();
     }
@@ -458,6 +485,8 @@ mod tests {
         metrics.leader("b4c95cb3.schedkit.io", true);
         metrics.policy_readable(false);
         metrics.image_verified("refused");
+        metrics.root_checked(Timestamp::UNIX_EPOCH);
+        metrics.root_refreshed(false);
         metrics.happened(&key("one"), ejections(2));
         metrics.queue().adds.inc_by(3);
         metrics.queue().retries.inc();
@@ -497,6 +526,8 @@ mod tests {
             r#"sked_verification_schedexts{state="verified"} 1"#,
             r#"sked_verification_policy_readable{file="trust-policy"} 0"#,
             r#"sked_verification_images_total{result="refused"} 1"#,
+            "sked_verification_root_checked_timestamp_seconds 0",
+            r#"sked_verification_root_refreshes_total{result="failure"} 1"#,
             r#"sked_schedext_nodes{namespace="here",schedext="one",state="attached"} 4"#,
             r#"sked_ejections_total{namespace="here",schedext="one"} 2"#,
             r#"sked_ejections_total{namespace="here",schedext="two"} 0"#,

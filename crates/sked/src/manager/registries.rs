@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use schedkit_core::{ImageRef, RegistryHost};
-use schedkit_image::registry::{Client, ClientConfig, Credentials, Hosts, Reach};
+use schedkit_image::registry::{Client, ClientConfig, Credentials, FileClient, Hosts, Reach};
 use schedkit_image::untrusted;
 
 const MAX_SIZE: usize = 1024 * 1024;
@@ -116,6 +116,14 @@ impl Registries {
     /// Those that an administrator named, mirrors included: they may have any address.
     fn named(&self) -> impl Iterator<Item = &RegistryHost> {
         self.hosts.with_mirrors().chain(&self.only)
+    }
+
+    /// For what the administrator names, with the settings of hosts, wherever they are.
+    pub(crate) fn file_client(&self) -> FileClient {
+        FileClient::new(ClientConfig {
+            hosts: self.hosts.clone(),
+            ..ClientConfig::default()
+        })
     }
 
     /// # Errors

@@ -18,6 +18,7 @@ mod pull_secrets;
 mod question;
 mod read;
 mod table;
+mod trust_root;
 mod verifier;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use sked_api::SchedExt;
 use sked_plan::image_facts::ImageFacts;
 use sked_plan::verification::{Verification, was_on};
 
+pub(crate) use trust_root::{TrustRootError, TrustRootSettings};
 pub(crate) use verifier::{Settings, Verifier};
 
 /// Where verdicts come from.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use schedkit_image::trust::Policy;
+use schedkit_image::trust::{Policy, RootSource};
 use schedkit_image::untrusted::Reader;
 use sked_plan::verification::PolicyState;
 
@@ -27,6 +27,8 @@ const TELL_AFTER: u32 = 2;
 
 pub(super) struct PolicyReader {
     path: PathBuf,
+    /// For a policy that names none.
+    root: RootSource,
     policy: Option<Arc<Policy>>,
     seen: Vec<FileStamp>,
     polls: u32,
@@ -47,6 +49,7 @@ impl PolicyReader {
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path,
+            root: RootSource::Embedded,
             policy: None,
             seen: Vec::new(),
             polls: 0,
@@ -55,9 +58,16 @@ impl PolicyReader {
         }
     }
 
+    /// The next poll reads the policy with this root.
+    pub(super) fn use_root(&mut self, root: RootSource) {
+        self.root = root;
+        self.seen.clear();
+    }
+
     /// Reads the policy if it may have changed.
     pub(super) fn poll(&mut self) {
-        self.poll_by(|path| Policy::read(path, Reader::User));
+        let root = self.root.clone();
+        self.poll_by(|path| Policy::read_with(path, Reader::User, &root));
     }
 
     fn poll_by<E: Error + 'static>(&mut self, mut read: impl FnMut(&Path) -> Result<Policy, E>) {
@@ -85,8 +95,9 @@ impl PolicyReader {
                 let old = self.policy.as_ref().map(|old| old.fingerprint().clone());
                 if old.as_ref() != Some(policy.fingerprint()) {
                     tracing::info!(policy = %policy.fingerprint(), "the trust policy was read");
-                    self.policy = Some(Arc::new(policy));
                 }
+                // Also if only the age of its root differs.
+                self.policy = Some(Arc::new(policy));
                 self.failures = 0;
             }
             Err(error) => {

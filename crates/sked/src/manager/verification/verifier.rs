@@ -26,6 +26,7 @@ use super::pull_secrets::{self, PullSecretError};
 use super::question::{PullSecrets, Question};
 use super::read;
 use super::table::{Lane, Look, Next, Table};
+use super::trust_root::{TrustRoot, TrustRootSettings};
 use crate::error_chain::chain;
 use crate::manager::images::read_facts;
 use crate::manager::metrics::Metrics;
@@ -59,6 +60,7 @@ pub(crate) struct Verifier {
     stores: Arc<Stores>,
     queue: Arc<Queue>,
     metrics: Arc<Metrics>,
+    root: TrustRoot,
     state: Mutex<State>,
     /// Wakes each lane.
     wanted: [Notify; 2],
@@ -94,6 +96,7 @@ impl Verifier {
             stores,
             queue,
             metrics,
+            root: TrustRoot::default(),
             state: Mutex::new(State {
                 policy: PolicyState::Missing {
                     why: "it was not read yet".to_owned(),
@@ -104,6 +107,12 @@ impl Verifier {
             }),
             wanted: Default::default(),
         }
+    }
+
+    /// With another trusted root than the one inside the program.
+    pub(crate) fn with_root(self, settings: TrustRootSettings) -> Self {
+        let root = TrustRoot::new(settings);
+        Self { root, ..self }
     }
 
     /// Reads the policy, and then works in a thread of its own until a stop is requested.
@@ -205,7 +214,8 @@ impl Verifier {
     }
 
     async fn work(&self, reader: &mut PolicyReader) {
-        tokio::join!(self.follow_policy(reader), self.look(0), self.look(1));
+        let root = self.root.run(&self.metrics);
+        tokio::join!(self.follow_policy(reader), root, self.look(0), self.look(1));
     }
 
     async fn follow_policy(&self, reader: &mut PolicyReader) {
@@ -216,8 +226,13 @@ impl Verifier {
     }
 
     fn poll(&self, reader: &mut PolicyReader) {
+        if let Some(root) = self.root.changed() {
+            reader.use_root(root);
+        }
         reader.poll();
-        let policy = reader.state();
+        let (policy, loaded) = self
+            .root
+            .if_fresh(reader.state(), reader.policy(), &self.metrics);
         self.metrics.policy_readable(policy.trouble().is_none());
         let users = {
             let mut state = self.state();
@@ -225,7 +240,7 @@ impl Verifier {
             state.table.retain(exists);
             let changed = state.policy != policy;
             state.policy = policy;
-            state.loaded = reader.policy().cloned();
+            state.loaded = loaded;
             changed.then(|| state.table.users())
         };
         if let Some(users) = users {
