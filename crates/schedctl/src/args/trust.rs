@@ -21,7 +21,7 @@ pub enum TrustCommand {
 #[derive(Debug, clap::Args)]
 pub struct UpdateTrust {
     /// A mirror of the TUF repository: a URL with https, or a directory with a copy [default: that of
-    /// the settings, else https://tuf-repo-cdn.sigstore.dev].
+    /// the settings, else of the public instance].
     #[arg(long, value_name = "URL|DIR")]
     pub mirror: Option<String>,
 }
