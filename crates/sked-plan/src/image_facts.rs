@@ -1,4 +1,4 @@
-//! What an image says about itself. It is compared with nodes in [`crate::preflight`].
+//! What an image says about itself. It is compared with nodes in `preflight.rs`.
 
 use schedkit_core::KernelRelease;
 
