@@ -211,13 +211,7 @@ impl Command {
                     Self::ExplainPolicy(args.image, policy(args.trust_policy))
                 }
             },
-            args::Command::Trust(args) => match args.command {
-                args::TrustCommand::Status => Self::ShowTrust,
-                args::TrustCommand::Update(args) => {
-                    let mirror = args.mirror.map(|text| text.parse());
-                    Self::UpdateTrust(mirror.transpose().map_err(RequestError::Mirror)?)
-                }
-            },
+            args::Command::Trust(args) => args.command.try_into()?,
             args::Command::Images => Self::Images,
             args::Command::Prune(args) => Self::Prune(match (args.dry_run, args.force) {
                 (true, _) => PruneMode::DryRun,
@@ -238,6 +232,20 @@ impl Command {
             args::Command::Config => Self::Config,
             args::Command::Completion(args) => Self::Completion(args.shell),
             args::Command::Complete(args) => Self::Complete(args.words),
+        })
+    }
+}
+
+impl TryFrom<args::TrustCommand> for Command {
+    type Error = RequestError;
+
+    fn try_from(args: args::TrustCommand) -> Result<Self, RequestError> {
+        Ok(match args {
+            args::TrustCommand::Status => Self::ShowTrust,
+            args::TrustCommand::Update(args) => {
+                let mirror = args.mirror.map(|text| text.parse());
+                Self::UpdateTrust(mirror.transpose().map_err(RequestError::Mirror)?)
+            }
         })
     }
 }
