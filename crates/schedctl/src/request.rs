@@ -211,13 +211,7 @@ impl Command {
                     Self::ExplainPolicy(args.image, policy(args.trust_policy))
                 }
             },
-            args::Command::Trust(args) => match args.command {
-                args::TrustCommand::Status => Self::ShowTrust,
-                args::TrustCommand::Update(args) => {
-                    let mirror = args.mirror.map(|text| text.parse());
-                    Self::UpdateTrust(mirror.transpose().map_err(RequestError::Mirror)?)
-                }
-            },
+            args::Command::Trust(args) => args.command.try_into()?,
             args::Command::Images => Self::Images,
             args::Command::Prune(args) => Self::Prune(match args.dry_run {
                 true => PruneMode::DryRun,
@@ -261,6 +255,20 @@ impl Consent {
             true => Self::Given,
             false => Self::Ask,
         }
+    }
+}
+
+impl TryFrom<args::TrustCommand> for Command {
+    type Error = RequestError;
+
+    fn try_from(args: args::TrustCommand) -> Result<Self, RequestError> {
+        Ok(match args {
+            args::TrustCommand::Status => Self::ShowTrust,
+            args::TrustCommand::Update(args) => {
+                let mirror = args.mirror.map(|text| text.parse());
+                Self::UpdateTrust(mirror.transpose().map_err(RequestError::Mirror)?)
+            }
+        })
     }
 }
 
