@@ -90,7 +90,8 @@ impl NodeCluster {
             "deployment/sked-controller-manager",
             "daemonset/sked-node-agent",
         ] {
-            let args = ["rollout", "status", "-n", SKED_NAMESPACE, "--timeout=400s"];
+            // Emulated nodes unpack fifty megabytes, beside whatever else uses this machine.
+            let args = ["rollout", "status", "-n", SKED_NAMESPACE, "--timeout=900s"];
             self.kubectl(&[&args[..], &[what]].concat());
         }
     }
